@@ -82,6 +82,26 @@ def test_a_pause_outlives_kills_and_parameters_are_changed_in_it(server, marks):
     assert kinds == ["run.created", "run.paused", "run.changed", "run.continued", "run.succeeded"]
 
 
+def test_paused_runs_are_listed(server, marks):
+    """Also beside other states; a run that is paused is a running one, too."""
+    run, other = create(server, chain(marks), break_before=["b"]), create(server, chain(marks))
+    paused(server, run, ("b", "before"))
+    finish(server, other, "succeeded")
+
+    def listed(states):
+        found = {item["id"] for item in server.get(f"/v1/runs?name=chain&state={states}&limit=1000").json["items"]}
+        return run in found, other in found
+
+    assert [listed(states) for states in ("paused", "running", "paused,succeeded", "succeeded")] == [
+        (True, False), (True, False), (True, True), (False, True),
+    ]  # fmt: skip
+    assert server.get(f"/v1/runs/{run}/nodes?state=paused").status == 400
+    assert f"({run})  paused" in server.paddle("run", "show", run).stdout
+    act(server, run, "continue")
+    finish(server, run, "succeeded")
+    assert listed("paused") == (False, False)
+
+
 def test_after_a_step_what_depends_on_it_waits_and_its_artifact_may_be_changed(server, tmp_path):
     text = """name: data
 entry_points:

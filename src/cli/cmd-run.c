@@ -153,7 +153,7 @@ static const Option list_options[] = {
         { "pipeline", 0, OPTION_STRING, offsetof(RunOptions, stored), "PIPELINE",
           "only runs of this stored pipeline, by name or id" },
         { "state", 's', OPTION_STRING, offsetof(RunOptions, state), "STATES",
-          "only runs in these states, separated by commas: running, stopping, succeeded, failed, terminated" },
+          "only runs in these states, separated by commas: running, paused, stopping, succeeded, failed, terminated" },
         { "limit", 'l', OPTION_INT, offsetof(RunOptions, limit), "N", "at most N, the newest",
           .fallback = "20", .min = 1, .max = 1000000 },
         FORMAT_OPTION(offsetof(RunOptions, format)),
@@ -168,12 +168,9 @@ static char *cell_time(const json_t *item, const Terminal *terminal)
         return duration_format(MAX((ended ? ended : clock_now_ms()) - begun, 0));
 }
 
-/* One that waits at a breakpoint needs its owner; other steps of it may run. */
 static char *cell_state(const json_t *item, const Terminal *terminal)
 {
-        bool paused = int_of(item, "paused") > 0 && strcmp(text_of(item, "state"), "running") == 0;
-
-        return g_strdup(paused ? "paused" : text_of(item, "state"));
+        return g_strdup(run_state_word(item));
 }
 
 static const Column columns[] = {

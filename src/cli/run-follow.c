@@ -28,6 +28,13 @@ char *run_path(const char *run, const char *suffix)
         return g_strdup_printf("/v1/runs/%s%s", escaped, suffix);
 }
 
+const char *run_state_word(const json_t *run)
+{
+        const char *state = text_of(run, "state");
+
+        return int_of(run, "paused") > 0 && strcmp(state, "running") == 0 ? "paused" : state;
+}
+
 bool run_is_final(const json_t *run)
 {
         const char *state = text_of(run, "state");

@@ -11,6 +11,8 @@ bool run_follow(Cli *cli, const char *run, bool show, gint64 deadline, json_t **
 char *run_path(const char *run, const char *suffix);
 
 bool run_is_final(const json_t *run);
+/* Its state; "paused" if it runs and waits at a breakpoint, since it needs its owner then. Borrowed from the run. */
+const char *run_state_word(const json_t *run);
 
 /* POST with the body and an idempotency key, which may be NULL. *ret is the run; the caller's. */
 bool run_post(Cli *cli, const char *path, const char *key, const json_t *body, json_t **ret, GError **error);

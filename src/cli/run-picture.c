@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "cli/listing.h"
 #include "cli/paint.h"
+#include "cli/run-follow.h"
 #include "cli/table.h"
 #include "pipeline/render.h"
 
@@ -357,7 +358,7 @@ static void draw_head(Drawing *drawing, bool whole)
                                                           : g_strdup("");
 
         put_line(drawing, LINE_PLAIN, g_strdup_printf("%s (%s)  ", name, text_of(run, "id")),
-                 text_of(run, "state"),
+                 run_state_word(run),
                  g_strdup_printf("%s  by %s%s%s%s%s", time, text_of(run, "user"), version, retry,
                                  *about ? "  " : "", about));
         for (char **line = reasons; *line; line++)

@@ -145,12 +145,14 @@ RunRecord *store_run_by_seq(Store *store, gint64 seq, bool text, GError **error)
 RunRecord *store_run_by_key(Store *store, const char *user, const char *idempotency_key,
                             GError **error); /* ERR_NOT_FOUND */
 
+enum { RUN_QUERY_PAUSED = NODE_STATES }; /* running, and at least one component of it is paused */
+
 typedef struct {
         const char *user; /* NULL: of all users */
         const char *name; /* exact, or NULL */
         gint64 pipeline;  /* seq of the stored pipeline that they were made of; 0: of any, or of none */
         gint64 schedule; /* seq of the schedule that created them, whoever owns them (`user` does not count); 0: of any, or of none */
-        guint32 states;    /* bit set of 1u << NodeState, of run_record_state; 0: all */
+        guint32 states;    /* bit set of 1u << NodeState, of run_record_state, or RUN_QUERY_PAUSED; 0: all */
         gint64 before_seq; /* runs with a smaller seq; 0: start with the newest */
         bool oldest_first; /* `before_seq` does not count, but: */
         gint64 after_seq;  /* runs with a larger seq; 0: all */

@@ -365,23 +365,37 @@ static void delete_run(HttpRequest *request, void *arg)
 
 /* ---- reading ---- */
 
-/* `nodes`: of nodes; only these are cancelled. */
+/* "paused" is no state of the machine: other steps of such a run may be running. */
+static bool run_state_parse(const char *word, guint32 *ret)
+{
+        NodeState state;
+
+        if (strcmp(word, "paused") == 0)
+                *ret = 1u << RUN_QUERY_PAUSED;
+        else if (node_state_parse(word, &state) && state >= NODE_RUNNING)
+                *ret = 1u << state;
+        else
+                return false;
+        return true;
+}
+
+/* `nodes`: of nodes; only these are cancelled, and only runs are paused. */
 static bool query_states(HttpRequest *request, bool nodes, guint32 *ret, GError **error)
 {
         const char *text = http_request_query(request, "state");
         g_auto(GStrv) words = text ? g_strsplit(text, ",", -1) : NULL;
 
         for (char **word = words; word && *word; word++) {
-                NodeState state;
+                guint32 state;
 
-                if (!node_state_parse(*word, &state) || state < NODE_RUNNING ||
-                    (state == NODE_CANCELLED && !nodes))
+                if (!run_state_parse(*word, &state) ||
+                    state == 1u << (nodes ? RUN_QUERY_PAUSED : (guint)NODE_CANCELLED))
                         return err_set(
                                 error, ERR_INVALID,
-                                "state: '%.40s' is not a state\nStates are running, stopping, succeeded, failed, "
+                                "state: '%.40s' is not a state\nStates are running, %sstopping, succeeded, failed, "
                                 "terminated%s, skipped.",
-                                *word, nodes ? ", cancelled" : "");
-                *ret |= 1u << state;
+                                *word, nodes ? "" : "paused, ", nodes ? ", cancelled" : "");
+                *ret |= state;
         }
         return true;
 }
@@ -589,7 +603,8 @@ static const HttpParameter list_runs_query[] = {
         { "pipeline", HTTP_STRING, "Only runs of this stored pipeline, by name or id." },
         { "schedule", HTTP_STRING, "Only runs of this schedule, by name or id." },
         { "state", HTTP_STRING,
-          "Only these states, separated by commas: running, stopping, succeeded, failed, terminated, skipped." },
+          "Only these states, separated by commas: running, paused (running, and a step waits at a breakpoint), stopping, "
+          "succeeded, failed, terminated, skipped." },
         { "limit", HTTP_INTEGER, "At most this many, 1 to 1000." },
         { "after", HTTP_STRING, "Marker of the page before." },
         { 0 },
