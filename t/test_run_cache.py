@@ -563,7 +563,10 @@ def test_files_of_a_directory_that_differ_are_named(ann, tmp_path):
 def test_an_edited_definition_is_named(server, ann, marks):
     run(server, ann, chain("words", marks))
     said = why(ann, run(server, ann, chain("words", marks, make="echo more")), "make")["message"]
-    assert "source: the definition was edited, or is another stored version; `cache: {fingerprint: content}` ignores that" in said
+    assert (
+        "source: the definition was edited, or is another stored version; `cache: {fingerprint: content}` ignores that"
+        in said
+    )
 
 
 def test_the_verbs(server, ann, marks, tmp_path):

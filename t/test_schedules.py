@@ -259,7 +259,9 @@ def test_programs_of_a_schedule(server, tmp_path):
     assert server.paddle("pipeline", "update", "talks", definition, check=0).stdout == "talks@2\n"
     changed = server.get("/v1/pipelines/talks").json["version"]["package"]
     assert changed not in (None, version["package"])
-    assert server.paddle("run", "wait", server.paddle("run", "create", "talks@1", check=0).stdout.strip()).returncode == 0
+    assert (
+        server.paddle("run", "wait", server.paddle("run", "create", "talks@1", check=0).stdout.strip()).returncode == 0
+    )
     server.paddle("pipeline", "update", "talks", definition, "--no-package", check=0)
     assert server.get("/v1/pipelines/talks").json["version"]["package"] is None
     reply = server.post("/v1/pipelines", {"definition": QUICK.replace("NAME", "lacks"), "package": "0" * 64})
