@@ -148,19 +148,18 @@ static void compare_artifacts(Cli *cli, json_t *diff)
         int files = 0;
 
         json_array_foreach(json_object_get(diff, "artifacts"), i, artifact) {
-                g_autofree char *a = NULL, *b = NULL, *left = NULL, *right = NULL;
+                g_autofree char *left = NULL, *right = NULL;
                 bool same;
 
-                if (strcmp(text_of(artifact, "in"), "both") != 0 ||
+                if (strcmp(text_of(artifact, "in"), "both") != 0 || is_set(artifact, "differs") ||
                     strcmp(text_of(artifact, "filesystem"), FILESYSTEM_HOME) != 0 || files++ == FILES_MAX)
                         continue;
                 if (!names.user && !remote_names_ask(cli, &names, NULL))
                         return;
                 if (strcmp(text_of(artifact, "user"), names.user) != 0)
                         continue;
-                run_diff_paths(diff, artifact, &a, &b);
-                left = remote_path_of(&names, a, NULL);
-                right = remote_path_of(&names, b, NULL);
+                left = remote_path_of(&names, text_of(artifact, "path_a"), NULL);
+                right = remote_path_of(&names, text_of(artifact, "path_b"), NULL);
                 if (left && right && compare_files(cli, left, right, &same))
                         json_object_set_new(artifact, "differs", json_boolean(!same));
         }

@@ -209,7 +209,7 @@ const Verb verb_run_show = {
                 "the log of a step.\n\n"
                 "Below the tree is the longest chain: the step that ended last, before it the last one that it waited for, "
                 "and so on. Shortening other steps does not make the run shorter. Then follows where the time of these "
-                "steps went: running, waiting for a slot (parallelism), in the queue, or being prepared.\n\n"
+                "steps went: running, waiting for a slot (parallelism) or at a breakpoint, in the queue, or being prepared.\n\n"
                 "--svg draws the components as a picture, each with its state.\n\nRUN is an id, or the name of a pipeline: your newest run of it. With --watch the "
                 "exit status is 0 only if the run succeeded.",
         .examples = "paddle run show 6rpyr77cvstaad5v\npaddle run show train --watch\n"

@@ -314,22 +314,21 @@ static void diff_definition(const RunSide *a, const RunSide *b, json_t *diff)
 
 /* ---- artifacts ---- */
 
-static const char run_word[] = "RUN";
-
-/* The path with another word for an id in it; the caller's. */
-static char *replace(const char *path, const char *word, const char *by)
+/* The path with RUN in place of the id of the run that wrote it, which a retry or the cache may have taken it from. */
+static char *general_path(const char *path)
 {
         g_auto(GStrv) parts = g_strsplit(path, "/", -1);
 
         for (char **part = parts; *part; part++)
-                if (strcmp(*part, word) == 0) {
-                        g_free(*part);
-                        *part = g_strdup(by);
+                if (strcmp(*part, ".pipeline") == 0 && part[1]) {
+                        g_free(part[1]);
+                        part[1] = g_strdup("RUN");
+                        break;
                 }
         return g_strjoinv("/", parts);
 }
 
-/* "filesystem path" -> the artifact, borrowed. */
+/* "filesystem general-path" -> the artifact, borrowed. */
 static GHashTable *artifacts_by(const RunSide *side)
 {
         GHashTable *by = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -337,8 +336,7 @@ static GHashTable *artifacts_by(const RunSide *side)
         size_t i;
 
         json_array_foreach((json_t *)side->artifacts, i, artifact) {
-                g_autofree char *path =
-                        replace(text_of(artifact, "path"), text_of(side->run, "id"), run_word);
+                g_autofree char *path = general_path(text_of(artifact, "path"));
 
                 g_hash_table_replace(by, g_strdup_printf("%s %s", text_of(artifact, "filesystem"), path),
                                      (gpointer)artifact);
@@ -346,24 +344,27 @@ static GHashTable *artifacts_by(const RunSide *side)
         return by;
 }
 
+/* Of the artifacts that both have only those of `a` are put. The same file of both is the same. */
 static void put_artifacts(const RunSide *side, GHashTable *others, const char *which, json_t *list)
 {
         const json_t *artifact;
         size_t i;
 
         json_array_foreach((json_t *)side->artifacts, i, artifact) {
-                g_autofree char *path =
-                        replace(text_of(artifact, "path"), text_of(side->run, "id"), run_word);
+                g_autofree char *path = general_path(text_of(artifact, "path"));
                 g_autofree char *key = g_strdup_printf("%s %s", text_of(artifact, "filesystem"), path);
-                bool both = g_hash_table_contains(others, key);
+                const json_t *other = g_hash_table_lookup(others, key);
+                const char *own = text_of(artifact, "path"), *its = other ? text_of(other, "path") : NULL;
+                json_t *item;
 
-                if (both && *which == 'b')
+                if (other && *which == 'b')
                         continue;
-                json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:n}", "path", path, "name",
-                                                      text_of(artifact, "name"), "filesystem",
-                                                      text_of(artifact, "filesystem"), "user",
-                                                      text_of(artifact, "user"), "in", both ? "both" : which,
-                                                      "differs"));
+                item = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?, s:s?, s:o}", "path", path, "name",
+                                 text_of(artifact, "name"), "filesystem", text_of(artifact, "filesystem"),
+                                 "user", text_of(artifact, "user"), "in", other ? "both" : which, "path_a",
+                                 *which == 'a' ? own : NULL, "path_b", *which == 'b' ? own : its, "differs",
+                                 its && strcmp(own, its) == 0 ? json_false() : json_null());
+                json_array_append_new(list, item);
         }
 }
 
@@ -375,14 +376,6 @@ static void diff_artifacts(const RunSide *a, const RunSide *b, json_t *diff)
         put_artifacts(a, right, "a", list);
         put_artifacts(b, left, "b", list);
         json_object_set_new(diff, "artifacts", list);
-}
-
-void run_diff_paths(const json_t *diff, const json_t *artifact, char **ret_a, char **ret_b)
-{
-        const char *path = text_of(artifact, "path");
-
-        *ret_a = replace(path, run_word, text_of(json_object_get(diff, "a"), "id"));
-        *ret_b = replace(path, run_word, text_of(json_object_get(diff, "b"), "id"));
 }
 
 /* ---- steps ---- */

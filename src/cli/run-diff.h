@@ -25,11 +25,10 @@ typedef struct {
  * "definition_more": lines that are left out, "parameters", "environment", "settings": [{"path", "name", "a", "b"}],
  * "artifacts": [{"path", "name", "in": "a" | "b" | "both", "differs": true, false or null}],
  * "steps": [{"path", "a", "b", "ratio", "differs"}]}. A value that there is not is null; "path" "" is the run itself, and in
- * paths of artifacts RUN stands for the run's id. "same" is about everything but durations. The caller's. */
+ * paths of artifacts RUN stands for the id of the run that wrote it. "same" is about everything but durations. The caller's. */
 json_t *run_diff(const RunSide *a, const RunSide *b);
-/* The paths of an artifact of `diff` in both runs, the caller's. Whoever compares the files sets the artifact's "differs", and
- * calls run_diff_settle at the end. */
-void run_diff_paths(const json_t *diff, const json_t *artifact, char **ret_a, char **ret_b);
+/* Whoever compares the files "path_a" and "path_b" of an artifact sets its "differs", which is null until then, and calls this
+ * at the end. */
 void run_diff_settle(json_t *diff);
 
 /* One screen, or everything with `all`. */

@@ -523,7 +523,7 @@ static GPtrArray *time_shares(const json_t *chain)
         static const struct {
                 const char *member, *words;
         } shares[] = { { "run_ms", "running" },
-                       { "slot_ms", "waiting for a slot" },
+                       { "slot_ms", "waiting for a slot or at a breakpoint" },
                        { "queue_ms", "in the queue" },
                        { "prepare_ms", "being prepared" },
                        { "cache_ms", "asking the cache" } };
