@@ -129,8 +129,8 @@ def test_errors_of_the_program(tmp_path):
 
 def test_errors_of_the_definition_have_no_lines(tmp_path):
     """Lines of a text that the user has not written would be those of another file."""
-    write(tmp_path, HEAD + PLAIN.replace("command=", "condition='1 >', command="))
-    path = "entry_points.s0.condition: the condition ends where a value should be (PE-19)"
+    write(tmp_path, HEAD + PLAIN.replace("command=", "condition='x =~ \\'(\\'', command="))
+    path = "entry_points.s0.condition: the regular expression '(' has '(' without ')' (PE-19)"
     assert shown(tmp_path, check=2).stderr.startswith(f"paddle: p.py: {path}\n")
     assert shown(tmp_path, verb="lint", check=1).stdout.startswith(f"p.py: {path}\n")
 

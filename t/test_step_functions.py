@@ -19,7 +19,7 @@ from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Un
 
 import paddlecloud
 import pytest
-from conftest import BIN, PATIENCE, Server
+from conftest import BIN, PATIENCE, ROOT, Server
 from paddlecloud.pipeline import (
     PF_RUN_ID,
     PF_STEP_NAME,
@@ -35,6 +35,7 @@ from paddlecloud.pipeline import (
     step,
     when,
 )
+from paddlecloud.pipeline.condition import check_condition
 from test_notebook import run_cells
 
 LOCK = threading.Lock()
@@ -517,6 +518,103 @@ def test_names_may_be_defined_later():
         compiled(never)
 
 
+def test_arguments_of_the_declared_types():
+    """Those that a call in Python would take too; a text may be a number."""
+
+    @step
+    def taken(
+        n: int, f: float = 1.5, o: Optional[int] = None, some: List[int] = (1, 2), d: int = None, u: Union[int, str] = 1
+    ):
+        pass
+
+    made = compiled(lambda: [taken(1), taken("2", 1, 3), taken(True, u="x"), taken(f"{PF_RUN_ID}", "2.5", None, [], 4)])
+    assert len(made) == 4
+
+
+CONDITIONS = [
+    ("{x} = 1", "'=' is not an operator; write '=='"),
+    ("{x} <> 1", "'<>' is not an operator; write '!='"),
+    ("{x} >-1", "'>-' is not an operator; separate operators with blanks"),
+    ("{x} > 1 and {x} < 3", "'and' is not an operator; write '&&'"),
+    ("not {x}", "'not' is not an operator; write '!'"),
+    ("{x} >", "it ends where a value should be"),
+    ("> {x}", "'>' stands where a value should be"),
+    ("({x} > 1", "'(' has no ')'"),
+    ("{x} > 1)", "')' has no '('"),
+    ("{x} == 'a", "a text in quotes has no end"),
+    ("{x} == [a", "'[' has no ']'"),
+    ("{x} == 1.2.3", "'1.2.3' is not a number"),
+    ("{x} == 1e3", "an operator is missing between two values"),
+    ("{x} == a.b", "a word cannot have a dot: 'a.b'"),
+    ("!{x}", "'!' must stand before a number, true, false or '(': write !(...)"),
+    ("x > 1", "'>' needs two numbers or two texts; 'x' is a text here: for the value of x, write {x} in an f-string"),
+    ("{x} in (1)", "'in' needs a list of at least two items"),
+    ("{x} + 1", None),
+    ("1 + 2", "it is neither true nor false, but a number"),
+    ("True", "it is neither true nor false, but a text; 'True' is a text here"),
+    ("{x} > 1 && 5", "'&&' needs true or false on both sides"),
+    ("-{x} > 1", "'-' must stand before"),
+]
+
+
+@pytest.mark.parametrize("text, says", CONDITIONS)
+def test_a_wrong_condition_is_refused_where_it_is_written(text, says):
+    """The DSL names the line of the `when`; what the server says of the same text is no milder."""
+
+    def make():
+        condition = text.replace("{x}", str(numbers(1)))
+        with when(condition):
+            numbers(2)
+
+    line = make.__code__.co_firstlineno + 2
+    if says is None:
+        compiled(make)
+        return
+    with pytest.raises(DSLError) as raised:
+        compiled(make)
+    assert raised.value.place.endswith(f"test_step_functions.py:{line}"), raised.value
+    shown = text.replace("{x}", "{numbers}")
+    assert f": DAG 'when': its condition '{shown}' is wrong: {says}" in str(raised.value)
+
+
+def test_conditions_are_read_as_the_server_reads_them():
+    """The cases of the server's own test: what it takes is taken, and what it refuses before a run is refused, but for regular expressions."""
+    source = (ROOT / "src/pipeline/test/condition.c").read_text(encoding="utf-8")
+    rows = re.findall(r'\{ ("(?:[^"\\]|\\.)+"), (YES|NO|BAD|ERROR) \}', source)
+    assert len(rows) > 100 and {value for _, value in rows} == {"YES", "NO", "BAD", "ERROR"}
+    for quoted, value in rows:
+        text, is_refused = json.loads(quoted), False
+        try:
+            check_condition("it", text, None)
+        except DSLError:
+            is_refused = True
+        if value != "ERROR" and text not in ("'abc' =~ '('", "'abc' =~ '(a)\\\\1'", "'abc' =~ 'a(?=b)'"):
+            assert is_refused == (value == "BAD"), text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{x}", "!({x} > 1)", "'{x}' == 'a b'", "{x} =~ 'a.*'", "{x} == cat", "{x}_1 == a_1", "{x}{x} > 1"],
+)
+def test_conditions_with_values_of_the_run(text):
+    def make():
+        with when(text.replace("{x}", str(numbers(1)))):
+            numbers(2)
+
+    assert list(compiled(make)) == ["numbers", "when"]
+
+
+def test_a_template_of_a_condition_that_names_nothing():
+    def make():
+        with when("{{rate}} > 1"):
+            numbers(1)
+
+    with pytest.raises(
+        DSLError, match=r"test_step_functions.py:\d+: DAG 'when': its condition refers to 'rate', which is no parameter"
+    ):
+        compiled(make)
+
+
 @pytest.mark.parametrize(
     "make, says",
     [
@@ -528,6 +626,14 @@ def test_names_may_be_defined_later():
         (lambda: total(corners([1])), "step.outputs['x']"),
         (lambda: list(total([1])), "write loop(total(...))"),
         (lambda: loop([object()]), "cannot be an item"),
+        (
+            lambda: numbers("three"),
+            "the argument 'count' of step 'numbers' is 'three', and the function declares 'count: int'",
+        ),
+        (lambda: numbers(2.5), "is 2.5, and the function declares 'count: int'"),
+        (lambda: numbers(None), "is None, and the function declares 'count: int'"),
+        (lambda: total({"a": 1}), "is {'a': 1}, and the function declares 'values: list'"),
+        (lambda: total([1], power="high"), "is 'high', and the function declares 'power: float'"),
         (lambda: total([1], power=f"{total([2])}"), "give the artifact itself as an input"),
         (
             lambda: total(ContainerStep("c", "x", "x", parameters={"p": [1]}).parameters["p"]),
@@ -602,7 +708,7 @@ def echo(value, text: str, flag: bool = False, nothing: Optional[int] = None, ru
 
 
 @step
-def same(value, other: dict):
+def same(value, other):
     print(value == other, type(value).__name__)
 
 

@@ -10,8 +10,9 @@ import heapq
 from typing import Any, Dict, Iterator, List, Match, Optional
 
 from .component import Component
+from .condition import check_templates
 from .dag import DAG
-from .errors import fault
+from .errors import DSLError, fault
 from .programs import Programs
 from .step import Step
 from .values import PLACEHOLDER, Artifact, Bound, LoopItem, Parameter, code_of, with_system_variables
@@ -103,7 +104,7 @@ class Compiler:
             assert artifact.source is not None
             node.inputs[name] = self._artifact(node, self._node_of(node, artifact.source), artifact.source.name)
         if component.condition is not None:
-            node.condition = self._text(node, component.condition, "condition")
+            node.condition = self._condition(node, component.condition, component._condition_place)
         if component.loop_argument is not None:
             node.loop = self._loop(node, component.loop_argument.argument)
         for other in component._after:
@@ -139,6 +140,14 @@ class Compiler:
         if isinstance(plain, dict) and isinstance(plain.get("default"), str):
             return {**plain, "default": self._text(node, plain["default"], None)}
         return self._text(node, plain, None) if isinstance(plain, str) else plain
+
+    def _condition(self, node: Node, text: str, place: Optional[str]) -> str:
+        try:
+            made = self._text(node, text, "condition")
+        except DSLError as error:
+            raise (error if error.place else fault(str(error), place)) from None
+        check_templates(str(node), made, {**node.parameters, **node.inputs}, place)
+        return made
 
     def _loop(self, node: Node, argument: Any) -> Any:
         if isinstance(argument, str):

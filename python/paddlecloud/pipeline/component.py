@@ -4,7 +4,8 @@ import json
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import context, names
-from .errors import fault
+from .condition import check_condition
+from .errors import fault, place_of_caller
 from .maps import DagOutputMap, InputMap, OutputMap, ParameterMap
 from .values import PLACEHOLDER, TEMPLATE, Artifact, LoopItem, Parameter, Value, check_list
 
@@ -53,6 +54,7 @@ class Component:
         self._taken: Dict[str, Tuple[str, str]] = {}
         self._after: Dict[Component, None] = {}
         self._condition: Optional[str] = None
+        self._condition_place: Optional[str] = None  # FILE:LINE that set it
         self._loop: Optional[LoopArgument] = None
         self._parameters, self._inputs, self._outputs = ParameterMap(self), InputMap(self), self._output_map()
         for kept, given in ((self._parameters, parameters), (self._inputs, inputs), (self._outputs, outputs)):
@@ -121,7 +123,9 @@ class Component:
             raise fault(
                 f"{self.said}: its condition is {text!r}; it is a text, as in f\"{{step.parameters['n']}} > 3\""
             )
-        self._condition = text or None
+        self._condition, self._condition_place = text or None, place_of_caller() if text else None
+        if text:
+            check_condition(self.said, text, self._condition_place)
 
     @property
     def loop_argument(self) -> Optional[LoopArgument]:

@@ -1,5 +1,7 @@
 """The one error of a description that cannot become a pipeline."""
 
+import os
+import sys
 from typing import Optional, Type
 
 from ..errors import PaddleError
@@ -10,6 +12,22 @@ class DSLError(PaddleError, ValueError):
 
     code = "PipelineDSLError"
     place: Optional[str] = None  # FILE:LINE, if the message begins with that
+
+
+def seen_from_here(file: str) -> str:
+    """The path of a file below the current directory as seen from there; any other as it is."""
+    inside = os.path.relpath(file) if os.path.isabs(file) else file
+    return file if inside.startswith(os.pardir) else inside
+
+
+def place_of_caller() -> Optional[str]:
+    """FILE:LINE of the innermost line that runs and is not of this package, nor of a layer with other names."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if not str(frame.f_globals.get("__name__")).startswith(("paddlecloud", "paddleflow")):
+            return f"{seen_from_here(frame.f_code.co_filename)}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
 
 
 _class: Type[DSLError] = DSLError

@@ -10,7 +10,7 @@ from . import context, names
 from .component import Component
 from .dag import _free_name, loop
 from .errors import fault
-from .kinds import check_result, encoded, hints_of, item_of, kind_of, outputs_of
+from .kinds import check_result, encoded, fits, hints_of, item_of, kind_of, outputs_of
 from .options import CacheOptions, ExtraFS
 from .programs import FOLDER, Programs
 from .step import Step
@@ -65,9 +65,19 @@ class FunctionStep(Step):
         else:
             where = f"the argument '{name}' of {self.said}"
             made, is_json = encoded(where, value, self._hint(name))
+            self._check_type(where, name, value)
             self.parameters[name] = made
             if is_json:
                 self._json[name] = self.parameters[name]
+
+    def _check_type(self, where: str, name: str, value: Any) -> None:
+        """A DSLError if a plain value is not of the type that the function declares; its own default may be any."""
+        declared = self._code._signature.parameters.get(name)
+        if (declared is None or value is not declared.default) and not fits(self._hints.get(name), value):
+            kind = inspect.formatannotation(self._hints[name])
+            raise fault(
+                f"{where} is {value!r:.80}, and the function declares '{name}: {kind}'; give it a value of this type"
+            )
 
     def _take_list(self, name: str, values: Sequence[Any]) -> None:
         """Takes an argument that is a list with results of other steps: each item as one of its own."""

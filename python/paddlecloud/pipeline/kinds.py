@@ -42,6 +42,32 @@ def item_of(annotation: Any) -> Any:
     return arguments[0] if arguments and kind_of(annotation) == "json" else None
 
 
+_SEQUENCES = (list, tuple)
+_FITTING: Dict[Any, Tuple[type, ...]] = {
+    **{int: (int,), float: (int, float), str: (str, pathlib.PurePath), bool: (bool,), dict: (dict,)},
+    **{list: _SEQUENCES, tuple: _SEQUENCES, type(None): (type(None),)},
+}
+
+
+def fits(annotation: Any, value: object) -> bool:
+    """Whether a plain argument can be one of this type. A text may become a number, and what it refers to is only known in the run."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in _UNIONS:
+        return any(fits(one, value) for one in arguments)
+    kind = origin or annotation
+    if kind not in _FITTING or isinstance(value, _FITTING[kind]):
+        return True
+    return isinstance(value, str) and (has_reference(value) or (kind in (int, float) and _is_number(kind, value)))
+
+
+def _is_number(kind: Callable[[str], object], text: str) -> bool:
+    try:
+        kind(text)
+    except ValueError:
+        return False
+    return True
+
+
 def hints_of(function: Callable[..., object]) -> Dict[str, Any]:
     """Its annotations, those that can be evaluated; None stands for its type."""
     try:

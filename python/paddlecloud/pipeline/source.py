@@ -12,6 +12,7 @@ import types
 from typing import Any, Dict, Iterator, List, Optional, Set
 
 from .. import notebook
+from .errors import seen_from_here
 
 _ABSENT = object()
 _OWN = __name__.partition(".")[0]  # this package is not everywhere where a step runs
@@ -84,9 +85,7 @@ class StepProgram(notebook.Program):
 
 def place_of(function: types.FunctionType) -> str:
     """FILE:LINE of a function, the file as seen from the current directory."""
-    file = function.__code__.co_filename
-    inside = os.path.relpath(file) if os.path.isabs(file) else file
-    return f"{file if inside.startswith(os.pardir) else inside}:{function.__code__.co_firstlineno}"
+    return f"{seen_from_here(function.__code__.co_filename)}:{function.__code__.co_firstlineno}"
 
 
 # -- modules beside the program
