@@ -85,9 +85,11 @@ def test_a_client_and_a_held_job_keep_it(tmp_path, home):
 
 def test_a_schedule_keeps_it(tmp_path, home):
     ticks = tmp_path / "ticks"
-    (tmp_path / "often.yaml").write_text(f"name: often\nentry_points: {{a: {{command: 'date >> {ticks}'}}}}\n")
+    definition = tmp_path / "often" / "often.yaml"
+    definition.parent.mkdir()
+    definition.write_text(f"name: often\nentry_points: {{a: {{command: 'date >> {ticks}'}}}}\n")
     (home / "config").write_text("embeddedIdle: 300ms\n")
-    assert alone(tmp_path, "pipeline", "create", "often.yaml", cwd=tmp_path).returncode == 0
+    assert alone(tmp_path, "pipeline", "create", str(definition)).returncode == 0
     assert alone(tmp_path, "schedule", "create", "soon", "often", "@every 3s").returncode == 0
     first = server_of(home)
 
