@@ -435,6 +435,8 @@ static bool apply_go(Engine *engine, Command *command)
                 return true;
         if (pause->step && child == (guint32)RUN_NONE && run_is_stepping(live->machine))
                 return accept_unchanged(pause, live);
+        if (run_paused(live->machine) == 0 && !take_rate(engine, pause, live, &command->error))
+                return true; /* what is paused may always go on */
         runs_touch(engine, live);
         path = child != (guint32)RUN_NONE ? child_path(live, child) : NULL;
         (pause->step ? run_step : run_continue)(live->machine, child);

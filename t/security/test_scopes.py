@@ -175,7 +175,19 @@ def test_one_queue_and_runs(served, ann):
     token = make(served, ann.token, queue="vision")["token"]
     run = call(served, ann.token, "POST", "/v1/runs", {"definition": text}).json["id"]
     number = flow(served, ann.token, "GET", "/run").json["runList"][0]["runID"]
+    stored = call(served, ann.token, "POST", "/v1/pipelines", {"definition": text})
+    assert stored.status == 201, stored.body
+    kept = flow(served, ann.token, "GET", "/pipeline").json["pipelineList"][0]["pipelineID"]
+    raw = {"yamlRaw": "bmFtZTogeAo="}
     requests = (
+        (call, "POST", "/v1/pipelines", {"definition": text.replace("deep", "other")}),
+        (call, "POST", "/v1/pipelines/deep/versions", {"definition": text}),
+        (call, "DELETE", "/v1/pipelines/deep/versions/1", None),
+        (call, "DELETE", "/v1/pipelines/deep", None),
+        (flow, "POST", "/pipeline", raw),
+        (flow, "POST", f"/pipeline/{kept}", raw),
+        (flow, "DELETE", f"/pipeline/{kept}/1", None),
+        (flow, "DELETE", f"/pipeline/{kept}", None),
         (call, "POST", "/v1/runs", {"definition": text}),
         (call, "POST", f"/v1/runs/{run}/stop", {"force": True}),
         (call, "POST", f"/v1/runs/{run}/retry", {}),

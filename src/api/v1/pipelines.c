@@ -117,18 +117,22 @@ static PipelineRecord *find_pipeline(Api *api, HttpRequest *request)
 {
         const HttpRoute *route = http_request_route(request);
         g_autoptr(GError) error = NULL;
-        PipelineRecord *pipeline = api_find_pipeline(api, request, (AccessVerb)route->verb,
-                                                     http_request_param(request, "pipeline"), &error);
+        g_autoptr(PipelineRecord) pipeline =
+                api_find_pipeline(api, request, (AccessVerb)route->verb,
+                                  http_request_param(request, "pipeline"), &error);
 
         if (pipeline) {
                 g_autofree char *id = numbered_id_format("ppl", pipeline->seq);
 
                 http_request_set_owner(request, pipeline->user);
                 http_request_set_subject(request, id);
-        } else {
-                http_fail(request, error);
+                if (route->verb == VERB_SHOW || route->verb == VERB_LIST ||
+                    auth_check_runs(http_request_caller(request), &error))
+                        return g_steal_pointer(&pipeline);
+                http_request_set_denied(request);
         }
-        return pipeline;
+        http_fail(request, error);
+        return NULL;
 }
 
 /* The number in the path. 0: an error was already sent. */
@@ -203,14 +207,15 @@ static json_t *take_body(Api *api, HttpRequest *request, EnginePipeline *ret)
         g_autoptr(GError) error = NULL;
         g_autoptr(json_t) body = http_request_json(request, &error);
         const json_t *text = json_object_get(body, "definition");
+        bool ok = body && auth_check_runs(caller, &error);
 
         *ret = (EnginePipeline){ .user = caller->user,
                                  .by = caller->user,
                                  .admin = caller->admin,
                                  .fs_default = FILESYSTEM_HOME };
-        if (body && !json_is_string(text))
+        if (ok && !json_is_string(text))
                 err_set(&error, ERR_INVALID, "definition: the text of the pipeline is missing");
-        else if (body && json_only(body, "", known, &error) &&
+        else if (ok && json_only(body, "", known, &error) &&
                  json_get_string(body, "", "description", NOTE_MAX, &ret->note, &error))
                 if (json_get_string(body, "", "fs", NAME_MAX_BYTES, &ret->fs, &error))
                         ret->files = take_files(api, caller, body, &error);
