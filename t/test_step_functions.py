@@ -518,6 +518,50 @@ def test_names_may_be_defined_later():
         compiled(never)
 
 
+@pytest.mark.parametrize(
+    "use, done",
+    [
+        (lambda x: x > 2, "compare it"),
+        (lambda x: x >= 2, "compare it"),
+        (lambda x: x == 2, "compare it"),
+        (lambda x: x != "a", "compare it"),
+        (lambda x: 1 if x else 2, "ask whether it is true"),
+        (lambda x: x + 1, "compute with it"),
+        (lambda x: 1 - x, "compute with it"),
+        (lambda x: x["k"], "take ['k'] of it"),
+        (lambda x: int(x), "make a number of it"),
+        (lambda x: len(x), "look into it"),
+        (lambda x: 1 in x, "look into it"),
+        (lambda x: when(x > 1), "compare it"),
+    ],
+)
+def test_results_have_no_value_before_the_run(use, done):
+    says = refused(lambda: compiled(lambda: use(numbers(1))))
+    assert says.startswith(f"the result of step 'numbers' has no value before the run, so Python cannot {done} here")
+    assert 'with when(f"{x} > 2"):' in says
+
+
+def test_items_and_parameters_have_no_value_before_the_run():
+    def make():
+        with loop([1, 2]) as item:
+            for use in (lambda: item > 1, lambda: item + 1, lambda: item["k"], lambda: numbers(1).output["k"]):
+                assert "has no value before the run" in refused(use)
+            numbers(item)
+
+    compiled(make)
+    assert "write loop(list(range(0, 3)))" in refused(lambda: compiled(lambda: loop(range(3))))
+
+
+def test_a_pipeline_is_called_first():
+    @Pipeline(name="p")
+    def line():
+        numbers(1)
+
+    for method in ("run", "create", "update", "compile", "to_yaml", "tree", "picture"):
+        says = refused(getattr(line, method))
+        assert says == f"'line' is the function that makes the pipeline; call it first: line(...).{method}()"
+
+
 def test_arguments_of_the_declared_types():
     """Those that a call in Python would take too; a text may be a number."""
 

@@ -9,7 +9,7 @@ from .component import Component, Loop
 from .errors import fault
 from .kinds import without_templates
 from .maps import DagOutputMap
-from .values import LoopItem, has_reference
+from .values import LoopItem, OfTheRun, has_reference
 
 NAME_MAX = 30  # characters of the name of a component
 
@@ -142,6 +142,8 @@ class loop(DAG):
         if isinstance(items, (list, tuple)):
             self.has_json = not all(_is_plain(item) for item in items)
             items = [_item_text(item) if self.has_json else item for item in items]
+        if not isinstance(items, (list, str, Component, OfTheRun)) and hasattr(items, "__iter__"):
+            raise fault(f"loop({items!r:.80}): the items are a list; write loop(list({items!r:.80}))")
         super().__init__(name or _free_name("loop"), condition, items)
 
     @property

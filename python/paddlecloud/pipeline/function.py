@@ -14,7 +14,7 @@ from .kinds import check_result, encoded, fits, hints_of, item_of, kind_of, outp
 from .options import CacheOptions, ExtraFS
 from .programs import FOLDER, Programs
 from .step import Step
-from .values import Artifact, Bound, LoopItem, Parameter, has_reference
+from .values import Artifact, Bound, LoopItem, OfTheRun, Parameter, has_reference
 
 _ARGUMENT = "ARG_"
 _NAME_MAX = 50 - len(_ARGUMENT)
@@ -22,7 +22,7 @@ _ITEMS = "_items"  # of a result that a loop is over
 Requirements = Union[str, Sequence[str], None]
 
 
-class FunctionStep(Step):
+class FunctionStep(Step, OfTheRun):
     """What a call of a decorated function gives inside of a pipeline. It stands for the result of the function: as an argument of other
     functions, in f-strings, in loop(). Of several results `outputs` has each by name, and `a, b = split(data)` takes them apart."""
 
@@ -113,6 +113,19 @@ class FunctionStep(Step):
                 f"{self.said} has no several results; to run a step for each item of its result, write loop({self._code.__name__}(...))"
             )
         return iter([self.outputs[name] for name in self._code._outputs])
+
+    def _said(self) -> str:
+        return f"the result of {self.said}"
+
+    def __bool__(self) -> bool:
+        raise self._refused("ask whether it is true")
+
+    def __eq__(self, other: object) -> bool:
+        if other is None or isinstance(other, (int, float, str, list, tuple, dict)):
+            raise self._refused("compare it")
+        return self is other
+
+    __hash__ = Step.__hash__
 
     def _items_of(self, artifact: Artifact) -> Artifact:
         if artifact.name not in self._itemised and self._code._outputs.get(artifact.name) == "json":

@@ -80,6 +80,8 @@ class Pipeline:
             return made
 
         make._decorator = self  # type: ignore[attr-defined]
+        for name in ("run", "create", "update", "compile", "to_yaml", "tree", "picture"):
+            setattr(make, name, _uncalled(function, name))
         return make
 
     def _fresh(self: Self) -> Self:
@@ -258,6 +260,16 @@ class Pipeline:
                 f"pipeline '{self._name}' has the main file system '{main['name']}', and fs_name is '{fs_name}'"
             )
         return {**definition, "fs_options": {**options, "main_fs": {**main, "name": fs_name}}}
+
+
+def _uncalled(function: Any, method: str) -> Callable[..., None]:
+    """A method of the decorated function itself, of which only a call gives a pipeline."""
+    name = getattr(function, "__name__", "function")
+
+    def refuse(*args: object, **keywords: object) -> None:
+        raise fault(f"'{name}' is the function that makes the pipeline; call it first: {name}(...).{method}()")
+
+    return refuse
 
 
 def _client(user: str, given: Optional["Client"]) -> "Client":

@@ -94,7 +94,41 @@ def check_value(where: str, value: object) -> Item:
     return value  # type: ignore[return-value]
 
 
-class Bound:
+class OfTheRun:
+    """What is only known in the run, so that Python cannot compute with it: each operator is a DSLError that says what to write instead."""
+
+    def _said(self) -> str:
+        raise NotImplementedError
+
+    def _refused(self, done: str) -> Exception:
+        return fault(
+            f"{self._said()} has no value before the run, so Python cannot {done} here; do it inside of a step, whose argument is the value, or "
+            'for a condition write `with when(f"{x} > 2"):`'
+        )
+
+    def __getitem__(self, key: Any) -> Any:
+        raise self._refused(f"take [{key!r:.40}] of it")
+
+
+def _refusing(method: str, done: str) -> Any:
+    def refuse(self: OfTheRun, *others: object) -> Any:
+        raise self._refused(done)
+
+    refuse.__name__ = method
+    return refuse
+
+
+for _names, _done in (
+    ("lt le gt ge", "compare it"),
+    ("add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow neg pos abs", "compute with it"),
+    ("int float index round", "make a number of it"),
+    ("len contains", "look into it"),
+):
+    for _name in _names.split():
+        setattr(OfTheRun, f"__{_name}__", _refusing(f"__{_name}__", _done))
+
+
+class Bound(OfTheRun):
     """What belongs to a component once it was given to one: `component` and `name` say to which, and under which name."""
 
     kind = ""
@@ -127,6 +161,12 @@ class Bound:
 
     def __str__(self) -> str:
         return f"{{{{{self.kind}: {self.owner().full_name}.{self._name}}}}}"
+
+    def _said(self) -> str:
+        return f"the {'item of a loop' if self.kind == 'loop' else self.kind} '{self._name}'"
+
+    def __bool__(self) -> bool:
+        return True
 
     def __repr__(self) -> str:
         where = "" if self._component is None else f" '{self._name}' of '{self._component.full_name}'"
