@@ -718,6 +718,54 @@ def test_a_run_of_functions(client):
 TWO = {"PF_JOB_TYPE": "distributed", "PF_JOB_FRAMEWORK": "paddle", "PF_JOB_WORKER_REPLICAS": "2"}
 
 
+def test_results_come_back(client):
+    """One value, all of a loop, one of several results, and those of steps that were kept or reused; what has none says why."""
+
+    @step
+    def fails(x: int):
+        raise SystemExit(1)
+
+    @Pipeline(name="results", fs_options=HOME)
+    def results(bad):
+        for n in loop([3, 1]):
+            numbers.options(name="fit")(n)
+        low, _ = corners([4, 9])
+        total.options(cache=True)([1, 2.5])
+        write("a")
+        if bad:
+            fails(low)
+
+    run = ended(results(True).run(client=client), "failed")
+    assert run.result("fit") == run.result("loop.fit") == [[0, 1, 2], [0]]
+    assert run.result("loop-1.fit") == [0] and run.result("corners", "y") == 9
+    assert run.result("total") == 10.5
+    for asked, says in (
+        (("nothing",), "there is no step 'nothing' that has begun; there are: "),
+        (("corners",), "has 2 results; it has: x, y"),
+        (("corners", "z"), "has no result 'z'; it has: x, y"),
+        (("fails",), "has no result: it is failed"),
+        (("write",), "is not JSON but another file or a directory"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(says)):
+            run.result(*asked)
+    assert run.retry().wait(PATIENCE).result("fit") == [[0, 1, 2], [0]]
+
+
+@step(cache=True)
+def speaking(n: int) -> int:
+    print("computing")
+    return n + 1
+
+
+def test_follow_says_what_was_reused(client, capsys):
+    made = Pipeline(name="followed", fs_options=HOME)(lambda: speaking(17))()
+    first = made.run(client=client).follow()
+    assert capsys.readouterr().out == "speaking | computing\n"
+    second = made.run(client=client).follow()
+    note = f"speaking | (reused from run {first.id}, step 'speaking'; these are its lines)\n"
+    assert capsys.readouterr().out == note + "speaking | computing\n" and second.result("speaking") == 18
+
+
 def test_the_first_trainer_saves_the_result(client):
     @step(env=TWO)
     def train() -> str:

@@ -2,9 +2,10 @@
 
 import dataclasses
 import html
+import itertools
 import json
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from . import errors
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 # A definition: its text in YAML or JSON, a mapping with the same keys, or the path of a file (pathlib.Path).
 Definition = Union[str, Mapping[str, Any], "os.PathLike[str]"]
 
+NOTES_MAX = 200  # steps of which Run.follow() asks whether they were reused
 FINAL_STATES = frozenset({"succeeded", "failed", "terminated", "skipped"})
 
 
@@ -40,6 +42,32 @@ class Node:
     finished_at: Optional[str] = None
     message: Optional[str] = None
     raw: Dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+
+def steps_named(nodes: Sequence[Node], step: str) -> Tuple[List[Node], bool]:
+    """The nodes of one step in the order of its loops, and whether it is in a loop. `step` is the path of one item ("train-3"), or the path or
+    name without numbers ("loop.train", "train"). Raises ValueError if there is none, or more than one step of the name."""
+    by_node = {node.node: node for node in nodes}
+    steps = {node.path: _chain(node, by_node) for node in nodes if node.type == "step"}
+    if step in steps:
+        return [steps[step][-1]], False
+    bases: Dict[str, List[List[Node]]] = {}
+    for chain in steps.values():
+        bases.setdefault(".".join(one.name for one in chain), []).append(chain)
+    found = [step] if step in bases else [base for base in bases if base.endswith("." + step)]
+    if len(found) != 1:
+        others = ", ".join(found or bases) or "none"
+        raise ValueError(
+            f"there is {'more than one' if found else 'no'} step '{step}' that has begun; there are: {others}"
+        )
+    chains = sorted(bases[found[0]], key=lambda chain: [one.number or 0 for one in chain])
+    return [chain[-1] for chain in chains], any(one.number is not None for one in chains[0])
+
+
+def _chain(node: Node, by_node: Mapping[int, Node]) -> List[Node]:
+    """The DAGs around a node from the outside, and the node."""
+    around = [] if node.parent is None or node.parent not in by_node else _chain(by_node[node.parent], by_node)
+    return [*around, node]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -326,10 +354,25 @@ class Run:
         return self._owner().run_logs(self.id, step, follow, timestamps)
 
     def follow(self) -> "Run":
-        """Prints the lines of all steps until the run has ended; returns this run, brought up to date."""
+        """Prints the lines of all steps until the run has ended; returns this run, brought up to date. Before the lines of a step that was
+        reused it says so, but in runs of more than 200 steps."""
+        seen: Set[str] = set()
         for line in self.logs(follow=True):
+            if line.step not in seen and len(seen) < NOTES_MAX:
+                seen.add(line.step)
+                self._note_reuse(line.step)
             print(f"{line.step} | {line.text}", flush=True)
         return self.wait()
+
+    def _note_reuse(self, path: str) -> None:
+        """Says that the lines of a step are those of an earlier run, if they are."""
+        for node in itertools.islice(self.nodes("succeeded,failed"), NOTES_MAX):
+            if node.path == path and (node.message or "").startswith("reused from run"):
+                print(f"{path} | ({node.message}; these are its lines)", flush=True)
+
+    def result(self, step: str, output: Optional[str] = None) -> Any:
+        """As Client.run_result of this run."""
+        return self._owner().run_result(self.id, step, output)
 
     def events(self, since: int = 0) -> Iterator["Event"]:
         """As Client.run_events of this run."""

@@ -1,12 +1,14 @@
 """Runs of pipelines, and the artifacts of their steps."""
 
 import functools
+import json
 import os
+import tempfile
 import time
 import uuid
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
-from ..runs import Definition, Node, Run, RunArtifact, body_of, joined, source_of
+from ..runs import Definition, Node, Run, RunArtifact, body_of, joined, source_of, steps_named
 from .calls import fields_of, query_of, quote
 from .files import FileCalls
 from .records import Event, LogLine
@@ -251,6 +253,49 @@ class RunCalls(StreamCalls, FileCalls):
         query = {"run": run, "filesystem": filesystem, "path": path, "type": type, "user": user}
         for item in self._pages("/v1/artifacts", query):
             yield fields_of(RunArtifact, item)
+
+    def run_result(self, run_id: str, step: str, output: Optional[str] = None) -> Any:
+        """What a step that is a decorated function returned, read from the JSON that it saved in the caller's home; a list of all items, in
+        their order, if the step is in a loop and `step` names no single one ("train-3", "loop-1.train"). `output` is one of several results.
+
+        Raises ValueError if there is no such step or result, or it is not JSON; errors.NotFound."""
+        found, is_list = steps_named(list(self.run_nodes(run_id)), step)
+        made: Dict[int, List[RunArtifact]] = {}
+        for artifact in self.artifacts(run_id, type="output"):
+            made.setdefault(artifact.node, []).append(artifact)
+        values = [self._result_of(run_id, node, made.get(node.node, []), output) for node in found]
+        return values if is_list else values[0]
+
+    def _result_of(self, run_id: str, node: Node, made: List[RunArtifact], output: Optional[str]) -> Any:
+        if node.state != "succeeded":
+            raise ValueError(f"step '{node.path}' of run '{run_id}' has no result: it is {node.state}")
+        if not made and node.run not in (None, run_id):  # a retry kept it
+            return self.run_result(str(node.run), node.path, output)
+        names = [artifact.name for artifact in made]
+        names = [name for name in names if not (name.endswith("_items") and name[: -len("_items")] in names)]
+        name = output or (names[0] if len(names) == 1 else None)
+        artifact = next((one for one in made if one.name == name), None)
+        if artifact is None:
+            wanted = f"no result '{output}'" if output else f"{len(names)} results"
+            raise ValueError(f"step '{node.path}' has {wanted}; it has: {', '.join(names) or 'none'}")
+        return self._value_at(node.path, artifact)
+
+    def _value_at(self, step: str, artifact: RunArtifact) -> Any:
+        if artifact.filesystem != "home":
+            raise ValueError(
+                f"the result of step '{step}' is on the file system '{artifact.filesystem}', at {artifact.path}: read it there"
+            )
+        with tempfile.TemporaryDirectory() as scratch:
+            place = os.path.join(scratch, "value")
+            self.download(artifact.path, place)
+            try:
+                with open(place, encoding="utf-8") as file:
+                    return json.load(file)
+            except (ValueError, IsADirectoryError):
+                raise ValueError(
+                    f"the result of step '{step}' is not JSON but another file or a directory; fetch it: "
+                    f"client.download({artifact.path!r}, 'copy')"
+                ) from None
 
     def artifact_delete(self, run_id: str, path: str) -> None:
         """Removes an output of a run that has ended: what lies at `path`, as it is listed, and its record. Raises errors.NotFound if no step
