@@ -24,6 +24,11 @@ static void free_place(gpointer data)
         g_free(place);
 }
 
+static void free_json(gpointer value)
+{
+        json_decref(value);
+}
+
 CacheSearch *cache_search_ref(CacheSearch *search)
 {
         return g_atomic_rc_box_acquire(search);
@@ -38,6 +43,7 @@ static void clear_search(gpointer data)
         json_decref(search->parts);
         json_decref(search->outputs);
         json_decref(search->files);
+        g_ptr_array_unref(search->sums);
         g_ptr_array_unref(search->places);
         files_group_unref(search->group);
         g_free(search->unknown);
@@ -285,10 +291,15 @@ static void check_outputs(CacheSearch *search)
 static void look_up(bool stopped, void *arg);
 
 /* Takes the reference. */
+static void push(CacheSearch *search, ThreadPoolFunc look)
+{
+        if (!thread_pool_push(search->engine->cache_readers, search->wish->user, look, search, NULL))
+                cache_search_unref(search); /* the server stops */
+}
+
 static void push_look_up(CacheSearch *search)
 {
-        if (!thread_pool_push(search->engine->cache_readers, search->wish->user, look_up, search, NULL))
-                cache_search_unref(search); /* the server stops */
+        push(search, look_up);
 }
 
 static void look_up_again(bool stopped, void *arg)
@@ -340,10 +351,25 @@ void cache_search_again(CacheSearch *search)
 
 /* ---- the second fingerprint ---- */
 
+/* There may be many files: not on the engine's thread. */
 static void finish_keys(CacheSearch *search)
 {
+        const char *name;
+        json_t *value;
+
+        for (guint i = 0; i < search->sums->len; i++)
+                json_object_foreach((json_t *)search->sums->pdata[i], name, value)
+                        fingerprint_add(search->files, name, json_string_value(value));
+        g_ptr_array_set_size(search->sums, 0);
         search->wish->second = fingerprint_sum(search->files);
         json_object_update(search->parts, search->files);
+}
+
+static void begin_look_up(bool stopped, void *arg)
+{
+        if (!stopped)
+                finish_keys(arg);
+        look_up(stopped, arg);
 }
 
 /* There is no second fingerprint: nothing is looked up, and no later step finds the entry. Takes the reference. */
@@ -372,8 +398,7 @@ static void look_at_files(CacheSearch *search);
 static void note_files(Engine *engine, const FilesTicket *ticket, const json_t *values, const GError *error)
 {
         CacheSearch *search = ticket->arg;
-        const char *name, *unknown = find_unknown(values);
-        json_t *value;
+        const char *unknown = find_unknown(values);
 
         if (!engine) {
                 cache_search_unref(search);
@@ -387,8 +412,7 @@ static void note_files(Engine *engine, const FilesTicket *ticket, const json_t *
                 finish_unknown(search, unknown);
                 return;
         }
-        json_object_foreach((json_t *)values, name, value)
-                fingerprint_add(search->files, name, json_string_value(value));
+        g_ptr_array_add(search->sums, json_incref((json_t *)values));
         look_at_files(search);
 }
 
@@ -398,8 +422,7 @@ static void look_at_files(CacheSearch *search)
         const CachePlace *place;
 
         if (search->at == search->places->len) {
-                finish_keys(search);
-                push_look_up(search);
+                push(search, begin_look_up);
                 return;
         }
         place = search->places->pdata[search->at++];
@@ -442,8 +465,8 @@ static void add_inputs(CacheSearch *search, const json_t *inputs)
         }
 }
 
-/* The root is "" for a file system, and "/" for people. */
-static void add_scope(CacheSearch *search, const char *fs, const char *paths)
+/* The root is "" for a file system, and "/" for people. Returns how many parts the paths have. */
+static guint add_scope(CacheSearch *search, const char *fs, const char *paths)
 {
         g_auto(GStrv) list = g_strsplit(*paths ? paths : "/", ",", -1);
 
@@ -456,16 +479,21 @@ static void add_scope(CacheSearch *search, const char *fs, const char *paths)
                 part = g_strdup_printf("files of %s:%s", fs, *path);
                 json_object_set_new(paths_on(search, fs), part, json_string(*path));
         }
+        return g_strv_length(list);
 }
 
-static void add_scopes(CacheSearch *search, const Definition *definition, const CacheOptions *options)
+/* Returns how many paths. */
+static guint add_scopes(CacheSearch *search, const Definition *definition, const CacheOptions *options)
 {
+        guint n = 0;
+
         for (guint32 k = 0; k < options->n_scopes; k++) {
                 const CacheScope *scope = &definition->scopes[options->scopes + k];
 
-                add_scope(search, definition_text(definition, scope->name),
-                          definition_text(definition, scope->path));
+                n += add_scope(search, definition_text(definition, scope->name),
+                               definition_text(definition, scope->path));
         }
+        return n;
 }
 
 /* As the job of the step gets them (pipeline/step-job.h). */
@@ -496,8 +524,9 @@ static void set_key(CacheSearch *search)
         search->wish->key = fingerprint_sum(search->parts);
 }
 
-static bool set_keys_and_files(CacheSearch *search, LiveRun *live, guint32 target,
-                               const CacheOptions *options, bool global, GError **error)
+/* Returns how many paths the scopes name; their number and length are limited (pipeline/check-files.c). */
+static guint set_keys_and_files(CacheSearch *search, LiveRun *live, guint32 target,
+                                const CacheOptions *options, bool global, GError **error)
 {
         const Definition *definition = live->plan->definition;
         g_auto(Rendered) rendered = { 0 };
@@ -508,16 +537,14 @@ static bool set_keys_and_files(CacheSearch *search, LiveRun *live, guint32 targe
                                  .rendered = &rendered };
 
         if (!runs_render_key(live, search->node, options->content, &rendered, error))
-                return false;
+                return 0;
         set_package(&step, live->plan, target);
         search->parts = fingerprint_parts(&step);
         search->outputs = json_incref(rendered.outputs);
         set_key(search);
         add_inputs(search, rendered.inputs);
-        add_scopes(search, definition, options);
-        if (global)
-                add_scopes(search, definition, &definition->cache);
-        return true;
+        return add_scopes(search, definition, options) +
+               (global ? add_scopes(search, definition, &definition->cache) : 0);
 }
 
 static CacheEntry *new_wish(const LiveRun *live, guint32 node, const CacheOptions *options)
@@ -544,6 +571,7 @@ CacheSearch *cache_search_new(const RunActor *actor, guint32 node)
         const Definition *definition = live->plan->definition;
         guint32 target = component_target(definition, run_node(live->machine, node)->component);
         bool global;
+        guint n_paths;
         const CacheOptions options = component_cache(definition, target, &global);
         CacheSearch *search = g_atomic_rc_box_new0(CacheSearch);
 
@@ -554,12 +582,13 @@ CacheSearch *cache_search_new(const RunActor *actor, guint32 node)
         search->content = options.content;
         search->before = G_MAXINT64;
         search->files = json_object();
+        search->sums = g_ptr_array_new_with_free_func(free_json);
         search->places = g_ptr_array_new_with_free_func(free_place);
         search->group = files_group_new();
         search->wish = new_wish(live, node, &options);
-        (void)set_keys_and_files(search, live, target, &options, global, &search->failure);
+        n_paths = set_keys_and_files(search, live, target, &options, global, &search->failure);
         runs_charge_rendered(actor);
-        runs_charge(actor, json_object_size(search->parts) / RUN_PARTS_PER_STEP);
+        runs_charge(actor, (json_object_size(search->parts) + n_paths) / RUN_PARTS_PER_STEP);
         return search;
 }
 

@@ -97,7 +97,8 @@ typedef struct {
         CacheEntry *wish;  /* what is stored if nothing is found; key and fingerprints are set on the way */
         json_t *parts;     /* name -> digest */
         json_t *outputs;   /* name -> path, of the step's own */
-        json_t *files;     /* name -> digest: the parts of the second fingerprint */
+        GPtrArray *sums;   /* json_t: what was found out about files: name -> time or digest of content */
+        json_t *files;     /* name -> digest: the parts of the second fingerprint, made of these */
         GPtrArray *places; /* CachePlace: files to look at */
         guint at;          /* the next of these */
         FilesGroup *group; /* their limits */
@@ -118,7 +119,7 @@ typedef struct {
 
 CacheSearch *cache_search_ref(CacheSearch *search);
 void cache_search_unref(CacheSearch *search);
-/* The search of a node that is STARTING, with its first fingerprint, which is charged by its size. */
+/* The search of a node that is STARTING, with its first fingerprint. Charged by the size of that and the paths of scopes. */
 CacheSearch *cache_search_new(const RunActor *actor, guint32 node);
 /* Begins it, after the commit; the answer is runs_cache_found with `number`. */
 void cache_search_begin(CacheSearch *search, guint64 number, gint64 waited);

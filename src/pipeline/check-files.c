@@ -4,6 +4,12 @@
 #include "base/err.h"
 #include "pipeline/draft.h"
 
+enum {
+        SCOPE_PATHS_MAX =
+                1000, /* of a step, with those of the definition: the engine looks at each before the step */
+        SCOPE_KIB_MAX = 64, /* ... of their text */
+};
+
 static const char *text_of(const Draft *draft, guint32 text)
 {
         return definition_text(&draft->definition, text);
@@ -88,6 +94,65 @@ static void check_scopes(Draft *draft, guint32 component, guint32 first, guint32
         }
 }
 
+/* ---- how much they name ---- */
+
+typedef struct {
+        gsize paths, bytes;
+} ScopeSize;
+
+static bool is_too_large(const ScopeSize *size)
+{
+        return size->paths > SCOPE_PATHS_MAX || size->bytes > SCOPE_KIB_MAX * 1024;
+}
+
+/* Commas are between paths, also between empty ones. Ends above the limits: many scopes may share a long text. */
+static void add_size(const Draft *draft, const CacheOptions *cache, ScopeSize *size)
+{
+        for (guint32 i = cache->scopes; i < cache->scopes + cache->n_scopes && !is_too_large(size); i++) {
+                const char *text = text_of(draft, draft->definition.scopes[i].path);
+
+                size->bytes += strlen(text);
+                size->paths++;
+                for (; *text && !is_too_large(size); text++)
+                        size->paths += *text == ',';
+        }
+}
+
+static void refuse_size(Draft *draft, guint32 node, guint32 component, const ScopeSize *size)
+{
+        g_autofree char *what = size->paths > SCOPE_PATHS_MAX
+                                        ? g_strdup_printf("more than %d paths", SCOPE_PATHS_MAX)
+                                        : g_strdup_printf("paths of more than %d KiB", SCOPE_KIB_MAX);
+
+        draft_refuse(draft, PE_02, node, component, "cache.fs_scope",
+                     "the scopes of a step, with those of the whole pipeline, name %s\n"
+                     "Name directories instead of the files in them.",
+                     what);
+}
+
+/* `shared`: of the definition. They count for each step but that of post_process. */
+static void check_size(Draft *draft, guint32 step, bool global, const ScopeSize *shared)
+{
+        ScopeSize size = global ? *shared : (ScopeSize){ 0 };
+        const CacheOptions *own = &component_extra(&draft->definition, step)->cache;
+
+        if (own->n_scopes == 0 || is_too_large(&size)) /* what all steps share is reported once */
+                return;
+        add_size(draft, own, &size);
+        if (is_too_large(&size))
+                refuse_size(draft, draft_keys(draft, step)[KEY_CACHE], step, &size);
+}
+
+static void measure_shared(Draft *draft, ScopeSize *ret)
+{
+        *ret = (ScopeSize){ 0 };
+        add_size(draft, &draft->definition.cache, ret);
+        if (is_too_large(ret))
+                refuse_size(draft, draft->top[KEY_CACHE], (guint32)DEFINITION_NONE, ret);
+}
+
+/* ---- scopes of the definition ---- */
+
 /* The scopes of the definition that are not on file systems that every step has. Each step must have a mount for
  * them. One without a name is reported here. */
 static GArray *find_open_scopes(Draft *draft)
@@ -124,7 +189,9 @@ static void check_open_scopes(Draft *draft, guint32 step, GArray *open)
         g_array_set_size(open, kept);
 }
 
-static void check_step(Draft *draft, guint32 i, GArray *open)
+/* ---- steps ---- */
+
+static void check_step(Draft *draft, guint32 i, GArray *open, const ScopeSize *shared)
 {
         const Extra *extra = component_extra(&draft->definition, i);
         guint32 n = extra->n_mounts, first = extra->mounts;
@@ -139,6 +206,7 @@ static void check_step(Draft *draft, guint32 i, GArray *open)
         extra = component_extra(&draft->definition, i);
         check_scopes(draft, i, extra->cache.scopes, extra->cache.n_scopes);
         (void)component_cache(&draft->definition, i, &global);
+        check_size(draft, i, global, shared);
         if (global)
                 check_open_scopes(draft, i, open);
 }
@@ -147,7 +215,9 @@ void check_files(Draft *draft)
 {
         const Definition *definition = &draft->definition;
         g_autoptr(GArray) open = find_open_scopes(draft);
+        ScopeSize shared;
 
+        measure_shared(draft, &shared);
         check_main(draft);
         for (guint32 k = 0; k < definition->n_extra_mounts; k++) {
                 g_autofree char *suffix = g_strdup_printf("fs_options.extra_fs[%u]", k);
@@ -157,5 +227,5 @@ void check_files(Draft *draft)
         for (guint32 i = DEFINITION_FIRST; i < definition->n_components && draft->problems->n < PROBLEMS_MAX;
              i++)
                 if (!draft_component(draft, i)->dag && !draft_keys(draft, i)[KEY_REFERENCE])
-                        check_step(draft, i, open);
+                        check_step(draft, i, open, &shared);
 }

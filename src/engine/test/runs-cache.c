@@ -48,19 +48,27 @@ static guint count_searches(const char *step)
         return asked.searches;
 }
 
-/* A search is charged by the texts and parts of its fingerprint. */
+/* A search is charged by the texts and parts of its fingerprints. */
 static void test_cost(void)
 {
         g_autofree char *words = g_strnfill(RUN_STEPS * RUN_STEP_BYTES, 'x');
         g_autofree char *long_command = g_strdup_printf("    command: '%s'\n", words);
         g_autoptr(GString) parts = g_string_new("    command: c\n    parameters:\n");
+        g_autoptr(GString) paths = g_string_new(NULL);
+        g_autofree char *scopes = NULL;
 
         for (int i = 0; i < RUN_STEPS * RUN_PARTS_PER_STEP; i++)
                 g_string_append_printf(parts, "      p%d: 1\n", i);
+        for (int i = 0; i < RUN_STEPS * RUN_PARTS_PER_STEP * 9 / 10; i++)
+                g_string_append_printf(paths, "x%d,", i);
+        scopes = g_strdup_printf("    command: c\n    extra_fs: [{name: home}]\n"
+                                 "    cache: {fs_scope: [{name: home, path: '%s'}]}\n",
+                                 paths->str);
         g_assert_cmpuint(count_searches("    command: c\n"), ==, 8);
         g_assert_cmpuint(count_searches(long_command), <=,
                          2); /* one that uses up the run's part, and the last step of it */
         g_assert_cmpuint(count_searches(parts->str), <=, 2);
+        g_assert_cmpuint(count_searches(scopes), <=, 2);
 }
 
 /* ---- a store whose reads fail, or take long ---- */

@@ -419,6 +419,60 @@ static void test_scope_paths(void)
         }
 }
 
+/* "d,d,d": `n` paths; the caller's. */
+static char *paths(int n)
+{
+        GString *text = g_string_new("d");
+
+        for (int i = 1; i < n; i++)
+                g_string_append(text, ",d");
+        return g_string_free(text, FALSE);
+}
+
+/* 64 KiB of paths; the caller's. */
+static char *long_paths(void)
+{
+        enum { PATHS = 16, BYTES = 4095 };
+        g_autofree char *path = g_strnfill(BYTES, 'x');
+        GString *text = g_string_new(NULL);
+
+        for (int i = 0; i < PATHS; i++)
+                g_string_append_printf(text, "%s,", path);
+        return g_string_free(text, FALSE);
+}
+
+/* An item of fs_scope; NULL: none. The caller's. */
+static char *scope(const char *text)
+{
+        return text ? g_strdup_printf("{name: xd, path: '%s'},", text) : g_strdup("");
+}
+
+/* The scopes of a step name at most 1,000 paths in 64 KiB, with those of the definition. */
+static void test_scope_sizes(void)
+{
+        g_autofree char *half = paths(500), *rest = paths(501), *most = paths(1000), *more = paths(1001);
+        g_autofree char *full = long_paths(), *longer = g_strconcat(full, "x", NULL);
+        const struct {
+                const char *global, *first, *second, *class; /* NULL: there is none, or it is valid */
+        } rows[] = {
+                { NULL, most, NULL, NULL },    { NULL, more, NULL, "PE-02" }, { NULL, half, half, NULL },
+                { NULL, half, rest, "PE-02" }, { most, NULL, NULL, NULL },    { more, NULL, NULL, "PE-02" },
+                { half, half, NULL, NULL },    { half, rest, NULL, "PE-02" }, { half, "", NULL, NULL },
+                { most, "", NULL, "PE-02" },   { NULL, full, NULL, NULL },    { NULL, longer, NULL, "PE-02" },
+                { full, "x", NULL, "PE-02" },
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_autofree char *id = g_strdup_printf("scope-size-%zu", i), *global = scope(rows[i].global),
+                                *first = scope(rows[i].first), *second = scope(rows[i].second);
+                g_autofree char *body =
+                        g_strdup_printf(FS "cache: {fs_scope: [%s]}\n" STEP("cache: {fs_scope: [%s%s]}"),
+                                        global, first, second);
+
+                check(&(Case){ id, body, rows[i].class });
+        }
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -428,5 +482,6 @@ int main(int argc, char **argv)
         g_test_add_func("/pipeline/artifacts", test_artifacts);
         g_test_add_func("/pipeline/flow", test_flow);
         g_test_add_func("/pipeline/scope-paths", test_scope_paths);
+        g_test_add_func("/pipeline/scope-sizes", test_scope_sizes);
         return g_test_run();
 }
