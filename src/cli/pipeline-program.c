@@ -27,7 +27,9 @@ static const char loader[] = "import os, sys\n"
                              "sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[1])))\n"
                              "try:\n"
                              "    from paddlecloud.pipeline.load import main\n"
-                             "except ModuleNotFoundError:\n"
+                             "except ModuleNotFoundError as missing:\n"
+                             "    if (missing.name or '').split('.')[0] != 'paddlecloud':\n"
+                             "        raise\n"
                              "    sys.exit(5)\n"
                              "sys.exit(main(*sys.argv[1:]))\n";
 
@@ -164,7 +166,7 @@ static bool wait_for_end(Process *process, int *ret_status)
         if (end >= 0 && !wait_for(end, process->deadline))
                 return false;
         if (waitpid(process->pid, ret_status, 0) != process->pid)
-                *ret_status = 0;
+                *ret_status = W_EXITCODE(EXIT_FAILURE, 0); /* the caller ignores SIGCHLD: its end is not known */
         process->pid = 0;
         return true;
 }

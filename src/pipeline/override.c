@@ -83,10 +83,11 @@ typedef struct {
 static const Value *value_for(Draft *draft, Wanted *wanted, ValueType type)
 {
         Value *value = &wanted->values[type];
-        g_autoptr(json_t) json = type_convert(type, wanted->json);
+        g_autoptr(json_t) json = NULL;
 
         if (wanted->known[type] || wanted->refused)
                 return wanted->refused ? NULL : value;
+        json = type_convert(type, wanted->json); /* reads all of a long text */
         if (!fill_plain(draft, json, value)) {
                 bool list = json_is_array(wanted->json);
 

@@ -145,7 +145,9 @@ RunRecord *store_run_by_seq(Store *store, gint64 seq, bool text, GError **error)
 RunRecord *store_run_by_key(Store *store, const char *user, const char *idempotency_key,
                             GError **error); /* ERR_NOT_FOUND */
 
-enum { RUN_QUERY_PAUSED = NODE_STATES }; /* running, and at least one component of it is paused */
+enum {
+        RUN_QUERY_PAUSED = NODE_STATES
+}; /* running, not stopping, and at least one component of it is paused */
 
 typedef struct {
         const char *user; /* NULL: of all users */

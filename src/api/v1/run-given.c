@@ -5,6 +5,7 @@
 
 #include "api/v1/run-tree.h"
 #include "base/json.h"
+#include "base/word.h"
 #include "pipeline/render.h"
 #include "pipeline/run.h"
 
@@ -166,8 +167,8 @@ static json_t *short_value(const json_t *value)
 
         if (strlen(text) <= TEXT_MAX)
                 return json_incref((json_t *)value);
-        cut = g_utf8_make_valid(text, TEXT_MAX);
-        return json_sprintf("%s...", cut);
+        cut = text_begin(text, TEXT_MAX);
+        return json_string(cut);
 }
 
 static json_t *short_values(const json_t *values)

@@ -31,9 +31,9 @@
                               " ORDER BY revision LIMIT ?4"
 
 /* ?1 before, ?2 from, ?3 set of states (of run_record_state), ?4 name, ?5 limit, ?6 pipeline, ?7 user */
-#define RUN_FILTER                                                                                             \
-        "((?3 >> iif(state = 3 AND stopping, 4, state)) & 1 OR ((?3 >> 10) & 1 AND state = 3 AND paused > 0))" \
-        " AND (?4 IS NULL OR name = ?4)"                                                                       \
+#define RUN_FILTER                                                                                                              \
+        "((?3 >> iif(state = 3 AND stopping, 4, state)) & 1 OR ((?3 >> 10) & 1 AND state = 3 AND NOT stopping AND paused > 0))" \
+        " AND (?4 IS NULL OR name = ?4)"                                                                                        \
         " AND (?6 = 0 OR pipeline = ?6)"
 _Static_assert(NODE_RUNNING == 3 && NODE_STOPPING == 4 && RUN_QUERY_PAUSED == 10,
                "states of runs in queries");
