@@ -166,7 +166,8 @@ static bool wait_for_end(Process *process, int *ret_status)
         if (end >= 0 && !wait_for(end, process->deadline))
                 return false;
         if (waitpid(process->pid, ret_status, 0) != process->pid)
-                *ret_status = W_EXITCODE(EXIT_FAILURE, 0); /* the caller ignores SIGCHLD: its end is not known */
+                *ret_status =
+                        W_EXITCODE(EXIT_FAILURE, 0); /* the caller ignores SIGCHLD: its end is not known */
         process->pid = 0;
         return true;
 }
