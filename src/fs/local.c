@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/vfs.h>
@@ -156,6 +157,20 @@ static bool local_look(Vfs *vfs, const char *path, VfsStat *ret, GError **error)
                 return fail(vfs, errno, "look at", path, error);
         *ret = stat_of(&st);
         return true;
+}
+
+static char *local_read_link(Vfs *vfs, const char *path, GError **error)
+{
+        const char *name;
+        fd_auto int parent = open_parent(vfs, path, &name);
+        char text[PATH_MAX]; /* no link is longer */
+        ssize_t len = parent < 0 ? -1 : readlinkat(parent, name, text, sizeof text);
+
+        if (len < 0) {
+                (void)fail(vfs, errno == EINVAL ? ENOENT : errno, "read the link", path, error);
+                return NULL;
+        }
+        return g_strndup(text, (gsize)len);
 }
 
 /* False with errno. */
@@ -390,6 +405,7 @@ const VfsOps local_ops = {
         .close = local_close,
         .stat = local_stat,
         .look = local_look,
+        .read_link = local_read_link,
         .scan = local_scan,
         .read = local_read,
         .write = local_write,

@@ -141,6 +141,22 @@ static bool add_found(Walk *walk, const char *path, const VfsStat *stat, guint d
         return stat->is_dir ? add_dir(walk, path, stat, depth + 1, error) : add_file(walk, path, stat, error);
 }
 
+/* A link that is not followed counts with the path that it names: it may lead elsewhere later. */
+static bool add_target(Walk *walk, const char *path, GError **error)
+{
+        g_autofree char *target = NULL, *head = NULL;
+
+        if (!walk->digest)
+                return true;
+        target = vfs_read_link(walk->sum->vfs, path, error);
+        if (!target)
+                return note_lost(walk, path, error);
+        head = g_strdup_printf("t%zu", strlen(target));
+        add(walk, head);
+        add(walk, target);
+        return true;
+}
+
 /* A link counts with the content of the file that it leads to, if that is one of this file system. */
 static bool add_link(Walk *walk, const char *path, const VfsStat *link, guint depth, GError **error)
 {
@@ -149,7 +165,7 @@ static bool add_link(Walk *walk, const char *path, const VfsStat *link, guint de
         walk->newest = MAX(walk->newest, link->mtime_ns);
         add(walk, "l");
         if (!vfs_stat(walk->sum->vfs, path, &stat, NULL) || stat.is_dir)
-                return true;
+                return add_target(walk, path, error);
         return add_found(walk, path, &stat, depth, error);
 }
 

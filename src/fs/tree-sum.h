@@ -26,7 +26,8 @@ typedef struct {
 } TreeSum;
 
 /* Of paths that are joined by commas: "1764230000123456789", ns since 1970, of the newest time; or 64 hex digits. "": there
- * are no paths. Links inside a directory are not followed into other directories. The caller's.
+ * are no paths. Links inside a directory are not followed into other directories: the digest has the path that such a link, or
+ * one that leads nowhere, names. The caller's.
  *
  * NULL without an error: it is not known, and *ret_why (the caller's) says why: "they have more than 256 GiB", "'a/b' changed
  * while it was read". `They` are the files. That is so above a limit, for what has no content (a FIFO, a socket, a device), and

@@ -102,6 +102,13 @@ bool vfs_look(Vfs *vfs, const char *path, VfsStat *ret, GError **error)
         return normal && WITH_RIGHTS(vfs, error, false, vfs->ops->look(vfs, normal, ret, error));
 }
 
+char *vfs_read_link(Vfs *vfs, const char *path, GError **error)
+{
+        g_autofree char *normal = normal_path(vfs, path, error);
+
+        return normal ? WITH_RIGHTS(vfs, error, NULL, vfs->ops->read_link(vfs, normal, error)) : NULL;
+}
+
 bool vfs_scan(Vfs *vfs, const char *path, VfsTake take, void *arg, GError **error)
 {
         g_autofree char *normal = normal_path(vfs, path, error);

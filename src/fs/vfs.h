@@ -34,6 +34,7 @@ typedef struct {
         void (*close)(Vfs *vfs);                /* also after a failed open */
         bool (*stat)(Vfs *vfs, const char *path, VfsStat *ret, GError **error);
         bool (*look)(Vfs *vfs, const char *path, VfsStat *ret, GError **error);
+        char *(*read_link)(Vfs *vfs, const char *path, GError **error);
         bool (*scan)(Vfs *vfs, const char *path, VfsTake take, void *arg, GError **error);
         char *(*read)(Vfs *vfs, const char *path, gsize max, gsize *ret_len, GError **error);
         bool (*write)(Vfs *vfs, const char *path, const void *data, gsize len, GError **error);
@@ -61,6 +62,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Vfs, vfs_close)
 bool vfs_stat(Vfs *vfs, const char *path, VfsStat *ret, GError **error);
 /* The same of a link itself: its last part is not followed. Not for the root. */
 bool vfs_look(Vfs *vfs, const char *path, VfsStat *ret, GError **error);
+/* Where a link leads, as it is written; the caller's. ERR_NOT_FOUND also for what is no link. */
+char *vfs_read_link(Vfs *vfs, const char *path, GError **error);
 /* Gives the content of a regular file to `take`, part by part; `take` runs with the rights of the user. */
 bool vfs_scan(Vfs *vfs, const char *path, VfsTake take, void *arg, GError **error);
 /* ERR_NOT_FOUND is *ret false. */

@@ -204,6 +204,37 @@ static void test_links(Fixture *f, gconstpointer unused)
         g_assert_cmpstr(before, !=, after);
 }
 
+/* The digest of the directory once it has only this link; the caller's. */
+static char *digest_of_link(Fixture *f, const char *target)
+{
+        g_autofree char *path = g_build_filename(f->dir, "data", "current", NULL);
+
+        (void)g_unlink(path);
+        put_link(f, "data/current", target);
+        return digest_of(f, "data");
+}
+
+/* What a link that is not followed leads to has no part in the digest: the path that it names does. */
+static void test_link_targets(Fixture *f, gconstpointer unused)
+{
+        g_autofree char *first = NULL, *second = NULL, *again = NULL, *none = NULL, *other = NULL,
+                        *out = NULL;
+
+        put(f, "sets/v1/x", "1");
+        put(f, "sets/v2/x", "2");
+        g_assert_true(vfs_make_dirs(f->vfs, "data", NULL));
+        first = digest_of_link(f, "../sets/v1");
+        second = digest_of_link(f, "../sets/v2");
+        again = digest_of_link(f, "../sets/v1");
+        none = digest_of_link(f, "none");
+        other = digest_of_link(f, "none2");
+        out = digest_of_link(f, "/etc");
+        g_assert_cmpstr(first, !=, second);
+        g_assert_cmpstr(first, ==, again);
+        g_assert_cmpstr(none, !=, other);
+        g_assert_cmpstr(none, !=, out);
+}
+
 static void assert_missing(Fixture *f, bool content, const char *paths)
 {
         g_autoptr(GError) error = NULL;
@@ -401,6 +432,7 @@ int main(int argc, char **argv)
         g_test_add("/tree-sum/times", Fixture, NULL, set_up, test_times, tear_down);
         g_test_add("/tree-sum/newest", Fixture, NULL, set_up, test_newest, tear_down);
         g_test_add("/tree-sum/links", Fixture, NULL, set_up, test_links, tear_down);
+        g_test_add("/tree-sum/link-targets", Fixture, NULL, set_up, test_link_targets, tear_down);
         g_test_add("/tree-sum/missing", Fixture, NULL, set_up, test_missing, tear_down);
         g_test_add("/tree-sum/sparse", Fixture, NULL, set_up, test_sparse, tear_down);
         g_test_add("/tree-sum/limits", Fixture, NULL, set_up, test_limits, tear_down);

@@ -105,6 +105,23 @@ static void assert_unreadable(Vfs *vfs, const char *path, ErrCode code)
 
 /* ---- reading ---- */
 
+static void assert_leads(Vfs *vfs, const char *path, const char *want)
+{
+        g_autoptr(GError) error = NULL;
+        g_autofree char *target = vfs_read_link(vfs, path, &error);
+
+        g_assert_cmpstr(target, ==, want);
+        g_assert_cmpint(want == NULL, ==, err_is(error, ERR_NOT_FOUND));
+}
+
+static void test_read_link(Fixture *f, gconstpointer unused)
+{
+        link_to(f, "../none", "there");
+        assert_leads(f->vfs, "there", "../none");
+        assert_leads(f->vfs, "a", NULL); /* a file */
+        assert_leads(f->vfs, "none", NULL);
+}
+
 static void test_read(Fixture *f, gconstpointer unused)
 {
         g_autofree char *fifo = g_build_filename(f->root, "fifo", NULL),
@@ -435,6 +452,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         umask(022);
         g_test_add("/vfs/read", Fixture, NULL, set_up, test_read, tear_down);
+        g_test_add("/vfs/read-link", Fixture, NULL, set_up, test_read_link, tear_down);
         g_test_add("/vfs/limit", Fixture, NULL, set_up, test_limit, tear_down);
         g_test_add("/vfs/outside", Fixture, NULL, set_up, test_outside, tear_down);
         g_test_add("/vfs/stat", Fixture, NULL, set_up, test_stat, tear_down);
