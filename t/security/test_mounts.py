@@ -317,12 +317,12 @@ def test_a_file_system_that_never_answers(served, ann, machine):
     """It ends the jobs that use it after 30 s, and holds up no other."""
     libc = ctypes.CDLL(None, use_errno=True)
     hung = machine / "hung"
-    hung.mkdir()
+    (hung / "dir").mkdir(parents=True)
+    make(served, "hung", hung / "dir")  # it answers when it is named, and not any more when it is used
     device = os.open("/dev/fuse", os.O_RDWR)  # nobody reads the requests
     options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other"
     assert libc.mount(b"hung", bytes(hung), b"fuse", 0, options.encode()) == 0, os.strerror(ctypes.get_errno())
     try:
-        make(served, "hung", hung / "dir")
         stuck = ann.submit("true", mounts=[of("hung", "/in")])
         served.wait(stuck["id"], "starting")
         ann.run("true")
