@@ -283,6 +283,12 @@ static void do_all(FileWork *work, Vfs *vfs)
         }
 }
 
+static Vfs *explain_unwanted(GError **error)
+{
+        err_set(error, ERR_UNAVAILABLE, "nobody asks for it any more");
+        return NULL;
+}
+
 static void run_work_of(gpointer data, gpointer arg)
 {
         FileWork *work = data;
@@ -292,7 +298,7 @@ static void run_work_of(gpointer data, gpointer arg)
         (void)g_atomic_int_get(&work->handed);
         post = g_atomic_rc_box_acquire(work->post); /* the work may be freed once it is posted */
         g_atomic_int_set(&work->begun, 1);
-        vfs = is_unwanted(work) ? NULL : open_place(work, &work->failure);
+        vfs = is_unwanted(work) ? explain_unwanted(&work->failure) : open_place(work, &work->failure);
         if (vfs)
                 do_all(work, vfs);
         vfs_close(vfs);

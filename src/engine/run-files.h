@@ -52,7 +52,8 @@ typedef struct FilesGroup FilesGroup;
 FilesGroup *files_group_new(void);
 FilesGroup *files_group_ref(FilesGroup *group);
 void files_group_unref(FilesGroup *group); /* NULL is a no-op, also for the next */
-/* Nobody waits for them any more: a thread ends soon, with any answer. Any thread. */
+/* Nobody waits for them any more: a thread ends soon. A request that has not begun is answered with ERR_UNAVAILABLE. Any
+ * thread. */
 void files_group_cancel(FilesGroup *group);
 
 typedef struct {

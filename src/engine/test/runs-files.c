@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "engine/run-files.h"
 #include "engine/runs.h"
 #include "store/test/faulty.h"
 
@@ -264,6 +265,44 @@ static void test_stopped_while_hung(void)
         play_house_free(house);
 }
 
+typedef struct {
+        int done; /* atomic */
+        json_t *values;
+        GError *error;
+} FilesAnswer;
+
+static void note_answer(Engine *engine, const FilesTicket *ticket, const json_t *values, const GError *error)
+{
+        FilesAnswer *answer = ticket->arg;
+
+        answer->values = json_incref((json_t *)values);
+        answer->error = error ? g_error_copy(error) : NULL;
+        g_atomic_int_set(&answer->done, 1);
+}
+
+/* Who asks learns that there are no values, even if nothing was looked at. */
+static void test_cancelled(void)
+{
+        House *house = play_house();
+        FilesGroup *group = files_group_new();
+        FilesAnswer answer = { 0 };
+
+        files_group_cancel(group);
+        run_files_post(house->engine, &(FilesRequest){ .ticket = { .answered = note_answer, .arg = &answer },
+                                                       .kind = FILES_TIMES,
+                                                       .user = "ann",
+                                                       .fs = "home",
+                                                       .paths = json_pack("{s:s}", "all", ""),
+                                                       .group = group });
+        for (gint64 end = g_get_monotonic_time() + PATIENCE_S * G_USEC_PER_SEC;
+             !g_atomic_int_get(&answer.done) && g_get_monotonic_time() < end;)
+                g_usleep(5000);
+        g_assert_true(g_atomic_int_get(&answer.done));
+        g_assert_null(answer.values);
+        assert_error(false, &answer.error, ERR_UNAVAILABLE, "nobody asks for it any more");
+        play_house_free(house);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -275,5 +314,6 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/prepared", test_prepared);
         g_test_add_func("/engine/runs/hung", test_hung);
         g_test_add_func("/engine/runs/stopped-while-hung", test_stopped_while_hung);
+        g_test_add_func("/engine/runs/files-cancelled", test_cancelled);
         return g_test_run();
 }
