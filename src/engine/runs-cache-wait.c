@@ -131,7 +131,7 @@ static void wake(const RunActor *actor, guint32 node, gint64 job)
                 run_want(actor->live->machine, node);
 }
 
-/* At most half of what the run may do, so that those that were woken can begin. */
+/* At most half of what the run may still do in this batch, so that those that were woken can begin. */
 bool runs_cache_wake(const RunActor *actor)
 {
         LiveRun *live = actor->live;

@@ -294,16 +294,20 @@ void runs_cache_found(Engine *engine, CacheSearch *search)
 
 /* ---- after a commit ---- */
 
-static gboolean has_begun(gpointer node, gpointer step, gpointer arg)
+static void forget_begun(void *arg, guint32 node)
 {
-        return !is_starting(arg, GPOINTER_TO_UINT(node));
+        const LiveRun *live = arg;
+
+        if (!is_starting(live, node))
+                g_hash_table_remove(live->cache, GUINT_TO_POINTER(node));
 }
 
+/* The others stay, and are not looked at: as many as the run has nodes may wait. */
 void runs_cache_settle(LiveRun *live)
 {
         runs_cache_settle_waits(live);
         if (g_hash_table_size(live->cache) > 0)
-                g_hash_table_foreach_remove(live->cache, has_begun, live);
+                run_changed(live->machine, forget_begun, live);
 }
 
 /* ---- what was taken ---- */

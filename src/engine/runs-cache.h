@@ -54,7 +54,7 @@ bool runs_cache_wants(const RunActor *actor, guint32 node);
 void runs_cache_search(Engine *engine, LiveRun *live);
 /* The job of the node was submitted: adds its entry to the batch, if it has one, and says why nothing was looked up. */
 void runs_cache_write(Engine *engine, LiveRun *live, guint32 node, gint64 job);
-/* After a commit: forgets nodes that have started or ended. */
+/* After a commit, before run_keep: forgets nodes that have started or ended in its batch. */
 void runs_cache_settle(LiveRun *live);
 void runs_cache_go_on(Engine *engine); /* with searches */
 /* The node waits for the end of this job. */

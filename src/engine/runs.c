@@ -588,9 +588,9 @@ static void settle(Engine *engine, LiveRun *live)
                 return;
         }
         run_changed(live->machine, drop_list, live);
+        runs_cache_settle(live);
         run_keep(live->machine);
         forget_started(live);
-        runs_cache_settle(live);
         g_array_remove_range(live->prepared, 0, live->prepared_at);
         live->prepared_at = 0;
         runs_ask(engine, live);

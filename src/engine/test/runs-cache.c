@@ -562,7 +562,8 @@ typedef struct {
         House *house;
         gint64 run;
         guint waiting;
-        int done; /* atomic */
+        guint known; /* nodes that have searched the cache and are not forgotten */
+        int done;    /* atomic */
 } Watch;
 
 static guint count_waiting(const LiveRun *live)
@@ -581,8 +582,10 @@ static guint count_waiting(const LiveRun *live)
 static void note_waiting(Job *job, bool repeated, const GError *error, void *arg)
 {
         Watch *waiting = arg;
+        const LiveRun *live = runs_find(waiting->house->engine, waiting->run);
 
-        waiting->waiting = count_waiting(runs_find(waiting->house->engine, waiting->run));
+        waiting->waiting = count_waiting(live);
+        waiting->known = live ? g_hash_table_size(live->cache) : 0;
         g_atomic_int_set(&waiting->done, 1);
 }
 
@@ -593,14 +596,19 @@ static void ask_waiting(House *house, gint64 run, Watch *ret)
         engine_flush_journal(house->engine, note_waiting, ret);
 }
 
-static guint get_waiting(House *house, gint64 run)
+static Watch watch(House *house, gint64 run)
 {
         Watch waiting;
 
         ask_waiting(house, run, &waiting);
         house_barrier(house);
         g_assert_true(g_atomic_int_get(&waiting.done));
-        return waiting.waiting;
+        return waiting;
+}
+
+static guint get_waiting(House *house, gint64 run)
+{
+        return watch(house, run).waiting;
 }
 
 /* A run whose WAITING steps wait for the job of `first`, which runs. */
@@ -675,6 +683,35 @@ static void test_many_wait_full(void)
         play_clear(&second);
         play_house_free(house);
         faulty_remove();
+}
+
+/* A run knows the nodes that wait, and forgets those that have begun or ended. */
+static void test_forgotten(void)
+{
+        House *house = slow_house();
+        Play first = play_new(house, CONTENT "entry_points:\n  a: {command: c}\n"), second, third;
+        g_autoptr(GError) error = NULL;
+
+        play_assert(&first, "a", "running");
+        g_assert_cmpuint(watch(house, first.seq).known, ==, 0);
+        second = begin_waiting(house);
+        g_assert_cmpuint(watch(house, second.seq).known, ==, WAITING);
+        third = play_new(house, CONTENT CONTINUE "entry_points:\n  a: {command: c}\n"
+                                                 "  b: {command: d, cache: {enable: false}}\n");
+        for (gint64 end = g_get_monotonic_time() + PATIENCE_S * G_USEC_PER_SEC;
+             get_waiting(house, third.seq) < 1 && g_get_monotonic_time() < end;)
+                g_usleep(5000);
+        g_assert_cmpuint(watch(house, third.seq).known, ==, 1);
+        say_end(&first, "a");
+        play_assert(&third, "a", "succeeded");
+        play_assert(&third, "b", "running");
+        g_assert_cmpuint(watch(house, third.seq).known, ==, 0);
+        g_assert_true(play_act(house, second.id, "stop", &error));
+        g_assert_no_error(error);
+        play_clear(&first);
+        play_clear(&second);
+        play_clear(&third);
+        play_house_free(house);
 }
 
 /* ---- what it takes in the store ---- */
@@ -752,6 +789,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/cache/full-disks", test_full_disks);
         g_test_add_func("/engine/runs/cache/many-wait", test_many_wait);
         g_test_add_func("/engine/runs/cache/many-wait-full", test_many_wait_full);
+        g_test_add_func("/engine/runs/cache/forgotten", test_forgotten);
         g_test_add_func("/engine/runs/cache/bytes", test_bytes);
         return g_test_run();
 }
