@@ -1,8 +1,10 @@
 /* The cache of steps over HTTP: list, show, delete; and why a step was reused or not. */
 #include "api/v1/internal.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/word.h"
@@ -192,13 +194,21 @@ static bool is_item_of(const Definition *definition, const RunNodeRecord *node, 
                strrchr(path, '-') == path + len;
 }
 
+/* False: the request is not wanted any more. */
+static bool go_on(const RunRecord *run, GError **error)
+{
+        return cancel_check() ||
+               err_set_errno(error, ECANCELED, "cannot read the nodes of run '%s'", run->id);
+}
+
 /* One of a page with this path. */
-static RunNodeRecord *find_on(Api *api, const RunText *text, GHashTable *dags, GPtrArray *page,
-                              const char *step, GError **error)
+static RunNodeRecord *find_on(Api *api, const RunText *text, const RunRecord *run, GHashTable *dags,
+                              GPtrArray *page, const char *step, GError **error)
 {
         for (guint i = 0; i < page->len; i++) {
                 const RunNodeRecord *node = page->pdata[i];
-                g_autofree char *path = run_node_path(api->store, text, dags, node, true, error);
+                g_autofree char *path =
+                        go_on(run, error) ? run_node_path(api->store, text, dags, node, true, error) : NULL;
 
                 if (path && strcmp(path, step) == 0)
                         return g_ptr_array_steal_index(page, i);
@@ -222,7 +232,7 @@ static RunNodeRecord *find_step(Api *api, const RunText *text, const RunRecord *
         while (!found && !*error) {
                 g_autoptr(GPtrArray) page = store_run_nodes(api->store, &query, &query.after, error);
 
-                found = page ? find_on(api, text, dags, page, step, error) : NULL;
+                found = page ? find_on(api, text, run, dags, page, step, error) : NULL;
                 if (!page || query.after == 0)
                         break;
         }
