@@ -496,9 +496,15 @@ static guint add_scopes(CacheSearch *search, const Definition *definition, const
         return n;
 }
 
-/* As the job of the step gets them (pipeline/step-job.h). */
-static void set_package(FingerprintStep *step, const RunPlan *plan, guint32 target)
+static gsize length_of(const char *text)
 {
+        return text ? strlen(text) : 0;
+}
+
+/* As the job of the step gets them (pipeline/step-job.h). They are charged like what is rendered. */
+static void set_package(FingerprintStep *step, LiveRun *live, guint32 target)
+{
+        const RunPlan *plan = live->plan;
         const Extra *extra = component_extra(plan->definition, target);
         const char *own = extra->package ? definition_text(plan->definition, extra->package) : NULL;
         const char *lines =
@@ -508,6 +514,7 @@ static void set_package(FingerprintStep *step, const RunPlan *plan, guint32 targ
         lines = lines && *lines ? lines : NULL;
         step->package = own ? own : plan->package;
         step->requirements = lines || own ? lines : plan->requirements;
+        live->memo.work += length_of(step->package) + length_of(step->requirements);
 }
 
 /* Beside the parts of the first fingerprint, what an entry must be of: the file system, and the source unless contents
@@ -538,7 +545,7 @@ static guint set_keys_and_files(CacheSearch *search, LiveRun *live, guint32 targ
 
         if (!runs_render_key(live, search->node, options->content, &rendered, error))
                 return 0;
-        set_package(&step, live->plan, target);
+        set_package(&step, live, target);
         search->parts = fingerprint_parts(&step);
         search->outputs = json_incref(rendered.outputs);
         set_key(search);

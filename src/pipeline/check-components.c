@@ -12,6 +12,8 @@
 #include "pipeline/template.h"
 #include "pipeline/value.h"
 
+enum { IMAGE_MAX = 255 }; /* bytes, as of a job: the limit of registries */
+
 /* A field with templates: what a template of one part may name, and the classes of errors. */
 typedef struct {
         const char *what;      /* "a parameter" */
@@ -521,6 +523,17 @@ bool draft_is_standalone(const Draft *draft, guint32 component)
         return strcmp(type, "vcjob") == 0 && (!mode || strcmp(mode, "Pod") == 0 || !*mode);
 }
 
+static bool is_long_image(const char *image)
+{
+        return strlen(image) > IMAGE_MAX;
+}
+
+static void refuse_long_image(Draft *draft, guint32 node, guint32 component, const char *path)
+{
+        draft_refuse(draft, PE_02, node, component, path,
+                     "is longer than %d bytes: no registry has such an image", IMAGE_MAX);
+}
+
 static void check_image(Draft *draft, guint32 i)
 {
         const Component *component = draft_component(draft, i);
@@ -530,6 +543,8 @@ static void check_image(Draft *draft, guint32 i)
                 return;
         if (node && has_tar(definition_text(&draft->definition, component->image)))
                 draft_refuse(draft, PE_31, node, i, "docker_env", "an image cannot end in '.tar'");
+        else if (node && is_long_image(definition_text(&draft->definition, component->image)))
+                refuse_long_image(draft, node, i, "docker_env");
         else if (!component->image && !draft->request->image_optional && draft_is_standalone(draft, i) &&
                  !draft_is_refused(draft, i, KEY_DOCKER_ENV) && !draft_is_refused(draft, i, KEY_REFERENCE) &&
                  !draft_is_refused(draft, DEFINITION_ROOT, KEY_DOCKER_ENV))
@@ -608,14 +623,15 @@ static void check_component(Draft *draft, guint32 i)
 void check_components(Draft *draft)
 {
         const char *image = definition_text(&draft->definition, draft->definition.image);
-
         bool requested = draft->request->docker_env && *draft->request->docker_env;
+        guint32 node = requested ? 0 : draft->top[KEY_DOCKER_ENV];
+        const char *path = requested ? draft_request_path(draft, REQUEST_IMAGE) : "docker_env";
 
         if (has_tar(image))
-                draft_refuse(draft, PE_31, requested ? 0 : draft->top[KEY_DOCKER_ENV],
-                             (guint32)DEFINITION_NONE,
-                             requested ? draft_request_path(draft, REQUEST_IMAGE) : "docker_env",
+                draft_refuse(draft, PE_31, node, (guint32)DEFINITION_NONE, path,
                              "an image cannot end in '.tar'");
+        else if (is_long_image(image))
+                refuse_long_image(draft, node, (guint32)DEFINITION_NONE, path);
         for (int library = 0; library < 2; library++)
                 for (guint32 i = DEFINITION_FIRST; i < draft->definition.n_components; i++)
                         if (draft_is_library(draft, i) == (library == 1) && draft->problems->n < PROBLEMS_MAX)

@@ -14,6 +14,7 @@
 enum {
         RETRIES_MAX = 1000,         /* as of a job */
         TIME_LIMIT_DAYS_MAX = 3650, /* as of a job */
+        JOB_TEXT_KIB = 128,         /* of a text of a job: its directory, its requirements */
         MAPS_MAX = 1000,            /* mounts or scopes in one list */
         SCOPE_PATH_MAX = 4095, /* bytes of a path in the scope of a cache: the system takes no longer ones */
 };
@@ -295,6 +296,16 @@ static void read_retries(Draft *draft, guint32 node, guint32 component, Extra *e
                 extra->retries = (int)retries;
 }
 
+/* What is longer could not be submitted. */
+static guint32 job_text(Draft *draft, const char *text, guint32 node, guint32 component, const char *suffix)
+{
+        if (strlen(text) > JOB_TEXT_KIB * 1024) {
+                draft_refuse(draft, PE_02, node, component, suffix, "is longer than %d KiB", JOB_TEXT_KIB);
+                return 0;
+        }
+        return draft_intern(draft, text);
+}
+
 static void read_requirements(Draft *draft, guint32 node, guint32 component, Extra *extra)
 {
         g_autoptr(GString) lines = g_string_new(NULL);
@@ -310,7 +321,7 @@ static void read_requirements(Draft *draft, guint32 node, guint32 component, Ext
                         draft_refuse(draft, PE_02, i, component, "requirements",
                                      "each item must be text, not %s", kind_names[nodes[i].kind]);
         }
-        extra->requirements = draft_intern(draft, lines->str);
+        extra->requirements = job_text(draft, lines->str, node, component, "requirements");
 }
 
 static void read_reference(Draft *draft, guint32 map, guint32 component, Extra *extra)
@@ -378,7 +389,7 @@ static void read_step(Draft *draft, guint32 i, const guint32 *keys, Extra *extra
                 read_requirements(draft, keys[KEY_REQUIREMENTS], i, extra);
         if (keys[KEY_REFERENCE])
                 read_reference(draft, keys[KEY_REFERENCE], i, extra);
-        extra->package = draft_intern(draft, text_at(draft, keys[KEY_PACKAGE]));
+        extra->package = job_text(draft, text_at(draft, keys[KEY_PACKAGE]), keys[KEY_PACKAGE], i, "package");
         if (keys[KEY_EXTRA_FS]) {
                 extra->mounts = draft->mounts->len;
                 each_map(draft, keys[KEY_EXTRA_FS], i, "extra_fs", add_mount);

@@ -55,7 +55,8 @@ static void test_cost(void)
         g_autofree char *long_command = g_strdup_printf("    command: '%s'\n", words);
         g_autoptr(GString) parts = g_string_new("    command: c\n    parameters:\n");
         g_autoptr(GString) paths = g_string_new(NULL);
-        g_autofree char *scopes = NULL;
+        g_autofree char *scopes = NULL, *lines = g_strnfill(RUN_STEPS * RUN_STEP_BYTES / 4, 'x');
+        g_autofree char *needs = g_strdup_printf("    command: c\n    requirements: '%s'\n", lines);
 
         for (int i = 0; i < RUN_STEPS * RUN_PARTS_PER_STEP; i++)
                 g_string_append_printf(parts, "      p%d: 1\n", i);
@@ -69,6 +70,7 @@ static void test_cost(void)
                          2); /* one that uses up the run's part, and the last step of it */
         g_assert_cmpuint(count_searches(parts->str), <=, 2);
         g_assert_cmpuint(count_searches(scopes), <=, 2);
+        g_assert_cmpuint(count_searches(needs), <=, 4); /* a quarter of the run's part each */
 }
 
 /* ---- a store whose reads fail, or take long ---- */

@@ -419,6 +419,34 @@ static void test_scope_paths(void)
         }
 }
 
+/* An image, a directory and requirements are no longer than those of a job. */
+static void test_long_texts(void)
+{
+        enum { TEXT = 128 * 1024 };
+        g_autofree char *image = g_strnfill(255, 'i'), *longer_image = g_strnfill(256, 'i'),
+                        *text = g_strnfill(TEXT, 'x'), *longer = g_strnfill(TEXT + 1, 'x');
+        const struct {
+                const char *id, *format, *good, *bad;
+        } rows[] = {
+                { "image", STEP("docker_env: '%s'"), image, longer_image },
+                { "image-global", "!name: a\ndocker_env: '%s'\n" A, image, longer_image },
+                { "package", STEP("package: '%s'"), text, longer },
+                { "requirements", STEP("requirements: '%s'"), text, longer },
+                { "requirements-list", STEP("requirements: [a, '%s']"), text + 3,
+                  text + 2 }, /* with line ends */
+        };
+
+        for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+                g_auto(GStrv) parts = g_strsplit(rows[i].format, "%s", 2);
+                g_autofree char *good = g_strconcat(parts[0], rows[i].good, parts[1], NULL);
+                g_autofree char *bad = g_strconcat(parts[0], rows[i].bad, parts[1], NULL);
+
+                check(&(Case){ rows[i].id, good, NULL });
+                check(&(Case){ rows[i].id, bad, "PE-02" });
+        }
+        check(&(Case){ "image-request", "!name: a\n" A, "PE-02", { .docker_env = longer_image } });
+}
+
 /* "d,d,d": `n` paths; the caller's. */
 static char *paths(int n)
 {
@@ -482,6 +510,7 @@ int main(int argc, char **argv)
         g_test_add_func("/pipeline/artifacts", test_artifacts);
         g_test_add_func("/pipeline/flow", test_flow);
         g_test_add_func("/pipeline/scope-paths", test_scope_paths);
+        g_test_add_func("/pipeline/long-texts", test_long_texts);
         g_test_add_func("/pipeline/scope-sizes", test_scope_sizes);
         return g_test_run();
 }
