@@ -119,6 +119,29 @@ def test_whose(flow):
     assert good(flow.get(f"/schedule/{of_root}")).json["fsConfig"] == {"username": owner}
 
 
+def test_stored_names_are_not_told_to_others(flow, tmp_path):
+    other, name, fs = flow.make_user("other"), fresh("secret-p"), fresh("secret-fs")
+    text = TEXT.replace("NAME", name)
+    yaml = base64.b64encode(text.encode()).decode()
+    plain = good(flow.post("/pipeline", {"yamlRaw": yaml}), 201).json["pipelineID"]
+    (tmp_path / "run.yaml").write_text(text.replace(name, name + "2"))
+    good(flow.post("/fs", {"name": fs, "url": f"local:/{tmp_path}"}), 201)
+    mounted = good(flow.post("/pipeline", {"fsName": fs, "yamlPath": "run.yaml"}), 201).json["pipelineID"]
+    for change, code in (
+        ({"pipelineID": plain, "pipelineVersionID": "2"}, "PipelineNotFound"),
+        ({"pipelineID": mounted}, "InvalidArguments"),
+    ):
+        reply = flow.post("/schedule", {**body(plain), **change}, who=other)
+        refused(reply, code)
+        assert change["pipelineID"] in reply.json["message"]
+        assert name not in reply.json["message"] and fs not in reply.json["message"]
+    refused(flow.post("/schedule", body(mounted, username="no_such_user")), "UserNotExist")
+    reply = flow.post("/schedule", body(mounted, username=other))  # its owner is told the name
+    refused(reply, "InvalidArguments")
+    assert fs in reply.json["message"]
+    create(flow, mounted)
+
+
 def test_first_time(flow):
     """C129: the first tick after now, or after the start."""
     pipeline = store(flow)

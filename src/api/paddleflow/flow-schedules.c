@@ -152,7 +152,13 @@ static bool take_texts(const json_t *body, ScheduleRecord *ret, GError **error)
                               SCHEDULE_NOTE_MAX);
 }
 
-/* Whosever it is: the owner is compared later. */
+static bool no_version(const char *id, const char *number, GError **error)
+{
+        return paddleflow_set(error, CODE_PipelineNotFound,
+                              "there is no pipeline '%.80s' with version '%.20s'", id, number);
+}
+
+/* Whosever it is: the owner is compared later. So what is said until then has the caller's own words, and none that are stored. */
 static bool take_pipeline(const Call *call, const json_t *body, ScheduleRecord *ret, GError **error)
 {
         const char *id = go_text(body, "pipelineID"), *number = go_text(body, "pipelineVersionID");
@@ -163,15 +169,30 @@ static bool take_pipeline(const Call *call, const json_t *body, ScheduleRecord *
         if (numbered_id_parse("ppl", id, &seq))
                 pipeline = store_pipeline(call->flow->store, seq, NULL);
         if (!pipeline || !*number)
-                return paddleflow_set(error, CODE_PipelineNotFound,
-                                      "there is no pipeline '%.80s' with version '%.20s'", id, number);
-        version = call_version(call, pipeline, number, false, error);
+                return no_version(id, number, error);
+        version = call_version(call, pipeline, number, false, NULL);
         if (!version)
-                return false;
+                return no_version(id, number, error);
         ret->pipeline = pipeline->seq;
         ret->version = version->version;
         ret->fs = g_strdup(version->fs);
         return true;
+}
+
+/* The file system's name is a stored text: root and the pipeline's owner are told it. */
+static bool check_fs(const Call *call, const json_t *body, const ScheduleRecord *record, GError **error)
+{
+        g_autoptr(PipelineRecord) pipeline = store_pipeline(call->flow->store, record->pipeline, NULL);
+        bool told = call->root || (pipeline && strcmp(pipeline->user, call->user) == 0);
+
+        if (yaml_check_fs(call, go_text(body, "username"), record->fs ? record->fs : "",
+                          CODE_InvalidArguments, told ? error : NULL))
+                return true;
+        if (!told)
+                paddleflow_set(error, CODE_InvalidArguments,
+                               "user '%.60s' does not have the file system of pipeline '%.80s'", call->user,
+                               go_text(body, "pipelineID"));
+        return false;
 }
 
 static bool check_times(const ScheduleRecord *record, GError **error)
@@ -207,8 +228,7 @@ static bool take_record(const Call *call, const json_t *body, ScheduleRecord *re
         ret->user = g_strdup(call->user);
         ret->queue = g_strdup(QUEUE_SEEDED);
         if (!take_texts(body, ret, error) || !take_options(body, ret, error) ||
-            !take_pipeline(call, body, ret, error) ||
-            !yaml_check_fs(call, user, ret->fs ? ret->fs : "", CODE_InvalidArguments, error) ||
+            !take_pipeline(call, body, ret, error) || !check_fs(call, body, ret, error) ||
             !take_time(body, "startTime", &ret->start_at, error) ||
             !take_time(body, "endTime", &ret->end_at, error) || !check_times(ret, error) ||
             !check_crontab(ret->crontab, error) || !check_owner(call, body, error))
