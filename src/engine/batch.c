@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "engine/runs.h"
 #include "engine/task.h"
+#include "store/guard.h"
 
 enum {
         RETRY_MS = 1000,     /* after a failed commit */
@@ -605,8 +606,10 @@ static void answer_all(Engine *engine)
 {
         Command *command;
 
+        store_forbid_reads("an answer");
         while ((command = g_queue_pop_head(&engine->batch.commands)))
                 command_answer(engine, command, NULL);
+        store_forbid_reads(NULL);
 }
 
 /* Of an attempt that is over: its job may be finished, and stored. */

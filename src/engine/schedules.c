@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/keyed-hash.h"
 #include "base/log.h"
 #include "base/word.h"
 #include "engine/pipelines.h"
@@ -30,7 +31,7 @@ void schedules_init(Engine *engine)
 {
         engine->schedules = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, live_free);
         engine->schedules_of =
-                g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
+                g_hash_table_new_full(keyed_hash, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
         engine->schedule_times = g_sequence_new(NULL);
         user_rates_init(&engine->tick_rates, engine->config.schedule_rate);
 }

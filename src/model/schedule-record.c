@@ -59,6 +59,7 @@ void schedule_record_free(ScheduleRecord *record)
         g_free(record->name);
         g_free(record->note);
         g_free(record->run_user);
+        g_free(record->pipeline_name);
         g_free(record->fs);
         g_free(record->mounts);
         g_free(record->queue);
@@ -75,6 +76,7 @@ ScheduleRecord *schedule_record_copy(const ScheduleRecord *record)
         copy->name = g_strdup(record->name);
         copy->note = g_strdup(record->note);
         copy->run_user = g_strdup(record->run_user);
+        copy->pipeline_name = g_strdup(record->pipeline_name);
         copy->fs = g_strdup(record->fs);
         copy->mounts = g_strdup(record->mounts);
         copy->queue = g_strdup(record->queue);

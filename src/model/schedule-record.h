@@ -39,6 +39,7 @@ typedef struct {
         char *run_user;  /* whose file systems its runs use, and whose runs they are; NULL: `user` */
         gint64 pipeline; /* seq */
         int version;     /* of it */
+        char *pipeline_name; /* of it; NULL: it was deleted; set by queries, not stored */
         char *fs;        /* the main file system of this version; or NULL */
         char *mounts;    /* all file systems that this version names, separated by commas; or NULL */
         char *queue;     /* of steps that name none; NULL: the server's default */

@@ -18,11 +18,11 @@ enum {
 
 /* ---- as clients see them ---- */
 
-static json_t *format_schedule(Api *api, const ScheduleRecord *schedule)
+/* `pipeline_name`: NULL if it was deleted. */
+static json_t *format_schedule(const ScheduleRecord *schedule, const char *pipeline_name)
 {
         g_autofree char *id = numbered_id_format("schedule", schedule->seq);
         g_autofree char *pipeline = numbered_id_format("ppl", schedule->pipeline);
-        g_autoptr(PipelineRecord) stored = store_pipeline(api->store, schedule->pipeline, NULL);
         ScheduleState state = (ScheduleState)schedule->state;
 
         return json_pack(
@@ -31,7 +31,7 @@ static json_t *format_schedule(Api *api, const ScheduleRecord *schedule)
                 "id", id, "name", schedule->name, "user", schedule->user, "run_user",
                 schedule->run_user ? schedule->run_user : schedule->user, "description",
                 schedule->note ? schedule->note : "", "pipeline", pipeline, "pipeline_name",
-                stored ? stored->name : NULL, "version", schedule->version, "crontab", schedule->crontab,
+                pipeline_name, "version", schedule->version, "crontab", schedule->crontab,
                 "start_at", json_time(schedule->start_at), "end_at", json_time(schedule->end_at),
                 "concurrency", (json_int_t)schedule->concurrency, "policy",
                 schedule_policy_name((SchedulePolicy)schedule->policy), "expire_s",
@@ -98,15 +98,16 @@ static ScheduleRecord *find_schedule(Api *api, HttpRequest *request)
 /* ---- create ---- */
 
 typedef struct {
-        Api *api;
         HttpRequest *request;
-        int status; /* 204: without a body */
+        int status;          /* 204: without a body */
+        char *pipeline_name; /* read before the command: an answer does not wait for the store */
 } Change;
 
 static void change_done(const ScheduleRecord *schedule, const GError *error, void *arg)
 {
         g_autofree Change *change = arg;
-        g_autoptr(json_t) reply = schedule ? format_schedule(change->api, schedule) : NULL;
+        g_autofree char *pipeline_name = change->pipeline_name;
+        g_autoptr(json_t) reply = schedule ? format_schedule(schedule, pipeline_name) : NULL;
 
         if (error)
                 http_fail(change->request, error);
@@ -117,11 +118,12 @@ static void change_done(const ScheduleRecord *schedule, const GError *error, voi
         http_request_unref(change->request);
 }
 
-static Change *change_new(Api *api, HttpRequest *request, int status)
+/* `schedule`: as it is before the change. */
+static Change *change_new(HttpRequest *request, const ScheduleRecord *schedule, int status)
 {
         Change *change = g_new0(Change, 1);
 
-        *change = (Change){ api, http_request_ref(request), status };
+        *change = (Change){ http_request_ref(request), status, g_strdup(schedule->pipeline_name) };
         return change;
 }
 
@@ -213,6 +215,7 @@ static bool take_pipeline(Api *api, HttpRequest *request, const json_t *body, Sc
         if (!version)
                 return false;
         ret->pipeline = pipeline->seq;
+        ret->pipeline_name = g_strdup(pipeline->name);
         ret->version = version->version;
         ret->fs = g_strdup(version->fs);
         return true;
@@ -244,7 +247,7 @@ static void create_schedule(HttpRequest *request, void *arg)
         const EngineSchedule schedule = { record, http_request_caller(request)->admin };
 
         if (record)
-                engine_create_schedule(api->engine, &schedule, change_done, change_new(api, request, 201));
+                engine_create_schedule(api->engine, &schedule, change_done, change_new(request, record, 201));
         else
                 http_fail(request, error);
 }
@@ -256,7 +259,7 @@ static void stop_schedule(HttpRequest *request, void *arg)
 
         if (schedule)
                 engine_stop_schedule(api->engine, schedule->seq, http_request_caller(request)->user,
-                                     change_done, change_new(api, request, 200));
+                                     change_done, change_new(request, schedule, 200));
 }
 
 static void delete_schedule(HttpRequest *request, void *arg)
@@ -266,7 +269,7 @@ static void delete_schedule(HttpRequest *request, void *arg)
 
         if (schedule)
                 engine_delete_schedule(api->engine, schedule->seq, http_request_caller(request)->user,
-                                       change_done, change_new(api, request, 204));
+                                       change_done, change_new(request, schedule, 204));
 }
 
 /* ---- reading ---- */
@@ -311,8 +314,11 @@ static void list_schedules(HttpRequest *request, void *arg)
                 return;
         }
         items = json_array();
-        for (guint i = 0; i < found->len; i++)
-                json_array_append_new(items, format_schedule(api, found->pdata[i]));
+        for (guint i = 0; i < found->len; i++) {
+                const ScheduleRecord *schedule = found->pdata[i];
+
+                json_array_append_new(items, format_schedule(schedule, schedule->pipeline_name));
+        }
         reply = json_pack("{s:o, s:o}", "items", items, "next", api_next_page(next));
         http_reply_json(request, 200, reply);
 }
@@ -320,7 +326,7 @@ static void list_schedules(HttpRequest *request, void *arg)
 static void show_schedule(HttpRequest *request, void *arg)
 {
         g_autoptr(ScheduleRecord) schedule = find_schedule(arg, request);
-        g_autoptr(json_t) reply = schedule ? format_schedule(arg, schedule) : NULL;
+        g_autoptr(json_t) reply = schedule ? format_schedule(schedule, schedule->pipeline_name) : NULL;
 
         if (reply)
                 http_reply_json(request, 200, reply);

@@ -57,6 +57,9 @@ _Static_assert(NODE_RUNNING == 3 && NODE_STATES == 10, "states of nodes in queri
         "SELECT " columns " FROM pipeline_version" from                                                      \
         " WHERE pipeline = ?1 AND (?2 = 0 OR version = ?2) ORDER BY version DESC LIMIT 1"
 
+/* A column behind SCHEDULE_COLUMNS: NULL if the pipeline was deleted. */
+#define PIPELINE_NAME ", (SELECT name FROM pipeline WHERE seq = schedule.pipeline)"
+
 /* A run that is not dropped and keeps results of the run `seq`. */
 #define KEEPER_OF(columns, seq)                                                                              \
         "SELECT " columns " FROM run_node AS kept INDEXED BY run_node_maker CROSS JOIN run"                  \
@@ -227,12 +230,12 @@ const char *const reader_sql[] = {
                             " CROSS JOIN pipeline_text ON pipeline_text.hash = pipeline_version.hash"),
         [VERSIONS] = "SELECT " PIPELINE_VERSION_COLUMNS
                      " FROM pipeline_version WHERE pipeline = ?1 AND version > ?2 ORDER BY version LIMIT ?3",
-        [SCHEDULE_BY_SEQ] = "SELECT " SCHEDULE_COLUMNS " FROM schedule WHERE seq = ?1",
-        [SCHEDULE_BY_NAME] = "SELECT " SCHEDULE_COLUMNS
+        [SCHEDULE_BY_SEQ] = "SELECT " SCHEDULE_COLUMNS PIPELINE_NAME " FROM schedule WHERE seq = ?1",
+        [SCHEDULE_BY_NAME] = "SELECT " SCHEDULE_COLUMNS PIPELINE_NAME
                              " FROM schedule INDEXED BY schedule_name WHERE user = ?1 AND name = ?2",
         /* The engine bounds their number, as that of pipelines. */
         [SCHEDULES] =
-                "SELECT " SCHEDULE_COLUMNS " FROM schedule WHERE seq > ?1 AND (?2 IS NULL OR user = ?2)"
+                "SELECT " SCHEDULE_COLUMNS PIPELINE_NAME " FROM schedule WHERE seq > ?1 AND (?2 IS NULL OR user = ?2)"
                 " AND (?3 IS NULL OR name = ?3) AND (?4 = 0 OR pipeline = ?4) AND (?5 = 0 OR version = ?5)"
                 " AND (?6 >> state) & 1 ORDER BY seq LIMIT ?7",
         [TOKEN_BY_HASH] = "SELECT " TOKEN_COLUMNS " FROM token WHERE hash = ?1",

@@ -77,6 +77,15 @@ static ScheduleRecord *schedule_of_row(Conn *conn, int stmt)
         return schedule;
 }
 
+/* With the name of its pipeline, which is the column behind those of the row. */
+static ScheduleRecord *schedule_with_name(Conn *conn, int stmt)
+{
+        ScheduleRecord *schedule = schedule_of_row(conn, stmt);
+
+        schedule->pipeline_name = conn_text(conn, stmt, 23);
+        return schedule;
+}
+
 void *read_schedule(Conn *conn, int stmt, Loading *loading, GError **error)
 {
         return schedule_of_row(conn, stmt);
@@ -93,7 +102,7 @@ static void schedule_free_p(gpointer schedule)
 static ScheduleRecord *read_one(SqliteStore *store, Conn *conn, int stmt, GError **error)
 {
         ScheduleRecord *schedule =
-                conn_step(conn, stmt, error) == STEP_ROW ? schedule_of_row(conn, stmt) : NULL;
+                conn_step(conn, stmt, error) == STEP_ROW ? schedule_with_name(conn, stmt) : NULL;
 
         pool_give(&store->pool, conn);
         return schedule;
@@ -155,7 +164,7 @@ GPtrArray *sqlite_schedules(Store *base, const ScheduleQuery *query, gint64 *ret
         conn_bind_int(conn, SCHEDULES, 6, query->states ? query->states : G_MAXUINT32);
         conn_bind_int(conn, SCHEDULES, 7, (gint64)query->limit + 1);
         while ((step = conn_step(conn, SCHEDULES, error)) == STEP_ROW)
-                g_ptr_array_add(found, schedule_of_row(conn, SCHEDULES));
+                g_ptr_array_add(found, schedule_with_name(conn, SCHEDULES));
         pool_give(&store->pool, conn);
         *ret_next = 0;
         if (found->len > (guint)query->limit) {

@@ -57,6 +57,7 @@ static void assert_same(const ScheduleRecord *got, const ScheduleRecord *want)
         g_assert_cmpstr(got->run_user, ==, want->run_user);
         g_assert_cmpint(got->pipeline, ==, want->pipeline);
         g_assert_cmpint(got->version, ==, want->version);
+        g_assert_cmpstr(got->pipeline_name, ==, want->pipeline_name);
         g_assert_cmpstr(got->fs, ==, want->fs);
         g_assert_cmpstr(got->crontab, ==, want->crontab);
         g_assert_cmpint(got->start_at, ==, want->start_at);
@@ -105,6 +106,35 @@ static void test_round_trip(void)
         assert_same(by_name, second);
         g_assert_null(store_schedule_by_name(store, "ann", "weekly", &error));
         g_assert_true(err_is(error, ERR_NOT_FOUND));
+        store_close(store);
+}
+
+/* It is of the queries, as long as the pipeline exists; a load has none. */
+static void test_names_of_pipelines(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        Store *store = open_store(dir);
+        g_autoptr(Batch) batch = batch_new(), gone = batch_new();
+        const ScheduleQuery all = { .limit = 10 };
+        PipelineRecord *pipeline = g_new0(PipelineRecord, 1);
+        g_autoptr(ScheduleRecord) by_seq = NULL, by_name = NULL, without = NULL;
+        g_autoptr(GPtrArray) page = NULL;
+        gint64 next;
+
+        *pipeline = (PipelineRecord){ .seq = 7, .user = g_strdup("ann"), .name = g_strdup("digits"), .made = 1 };
+        batch_put(batch, RECORD_PIPELINE, pipeline);
+        batch_put(batch, RECORD_SCHEDULE, make_schedule(1, "ann", "nightly"));
+        commit(store, batch);
+        by_seq = store_schedule(store, 1, NULL);
+        g_assert_cmpstr(by_seq->pipeline_name, ==, "digits");
+        by_name = store_schedule_by_name(store, "ann", "nightly", NULL);
+        g_assert_cmpstr(by_name->pipeline_name, ==, "digits");
+        page = store_schedules(store, &all, &next, NULL);
+        g_assert_cmpstr(((ScheduleRecord *)page->pdata[0])->pipeline_name, ==, "digits");
+        batch_drop(gone, RECORD_PIPELINE, copy_int(7));
+        commit(store, gone);
+        without = store_schedule(store, 1, NULL);
+        g_assert_null(without->pipeline_name);
         store_close(store);
 }
 
@@ -177,6 +207,7 @@ static void test_runs(void)
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
+        g_test_add_func("/store/schedule/names of pipelines", test_names_of_pipelines);
         g_test_add_func("/store/schedule/round trip", test_round_trip);
         g_test_add_func("/store/schedule/lists", test_lists);
         g_test_add_func("/store/schedule/runs", test_runs);
