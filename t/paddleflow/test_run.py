@@ -599,6 +599,18 @@ def test_a_stored_pipeline_whose_file_system_is_gone(flow, make_fs):
     assert f"'{name}'" in reply.json["message"]
 
 
+def test_a_stored_pipeline_with_its_directory(flow, tmp_path):
+    """The steps of its runs begin in the directory that was stored with the version, whoever creates them."""
+    name = fresh("p")
+    (tmp_path / "say.py").write_text("print('from the stored directory')\n")
+    (tmp_path / "run.yaml").write_text(f"name: {name}\nentry_points:\n  say: {{command: python3 say.py}}\n")
+    made = flow.server.paddle("pipeline", "create", tmp_path / "run.yaml", check=0)
+    assert made.stdout == f"{name}@1\n"
+    (stored,) = good(flow.get(f"/pipeline?nameFilter={name}")).json["pipelineList"]
+    found = finish(flow, create_at(flow, pipelineID=stored["pipelineID"]))
+    assert found["status"] == "succeeded", found
+
+
 def test_rights_to_a_definition(flow):
     """It is read as the jobs of the owner would read it. Root may name a user, and a user may name no other one."""
     ruth = flow.make_user("ruth")  # lists of alice's runs are counted

@@ -190,7 +190,8 @@ static bool take_wish(const Call *call, const json_t *body, const char *read, Wi
                 return false;
         wish->user = *user && call->root ? user : call->user;
         wish->request = overrides(body, wish);
-        return true;
+        return !wish->version ||
+               run_package_of_version(call->flow->packages, wish->version, wish->request, error);
 }
 
 static void reply_id(HttpRequest *request, int status, const RunRecord *run)
