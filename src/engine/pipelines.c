@@ -12,6 +12,8 @@
 typedef struct {
         gint64 seq;
         StoredPipeline *was; /* NULL: there was none */
+        GPtrArray *came;     /* packages of versions that the new entry has and `was` lacks: held already */
+        GPtrArray *went;     /* of those that it lacks: held until the commit */
 } Replaced;
 
 static void stored_free(gpointer data)
@@ -23,6 +25,12 @@ static void stored_free(gpointer data)
         pipeline_record_free(stored->record);
         g_array_unref(stored->versions);
         g_free(stored);
+}
+
+static void replaced_clear(Replaced *replaced)
+{
+        g_ptr_array_unref(replaced->came);
+        g_ptr_array_unref(replaced->went);
 }
 
 static void clear_version(gpointer data)
@@ -68,15 +76,37 @@ static GPtrArray *packages_of(const char *hashes)
         return packages;
 }
 
-/* NULL is a no-op. */
-static void hold_packages(Engine *engine, const StoredPipeline *stored, bool holds)
+/* Whether there is a version of this number from `*at` on. Versions are in order: `*at` moves up to it. NULL has none. */
+static bool advance_to(const StoredPipeline *stored, int version, guint *at)
 {
+        const GArray *versions = stored ? stored->versions : NULL;
+
+        while (versions && *at < versions->len && g_array_index(versions, StoredVersion, *at).version < version)
+                (*at)++;
+        return versions && *at < versions->len &&
+               g_array_index(versions, StoredVersion, *at).version == version;
+}
+
+/* The packages of the versions that `stored` has and `other` lacks, a list for each. NULL has no versions. */
+static GPtrArray *packages_beyond(const StoredPipeline *stored, const StoredPipeline *other)
+{
+        GPtrArray *ret = g_ptr_array_new_with_free_func((GDestroyNotify)g_ptr_array_unref);
+        guint at = 0;
+
         for (guint i = 0; stored && i < stored->versions->len; i++) {
                 const StoredVersion *version = &g_array_index(stored->versions, StoredVersion, i);
 
-                if (version->packages)
-                        views_hold_packages(engine->views, version->packages, holds);
+                if (!advance_to(other, version->version, &at) && version->packages)
+                        g_ptr_array_add(ret, g_ptr_array_ref(version->packages));
         }
+        return ret;
+}
+
+/* `lists`: of packages_beyond. */
+static void hold_packages(Engine *engine, const GPtrArray *lists, bool holds)
+{
+        for (guint i = 0; i < lists->len; i++)
+                views_hold_packages(engine->views, lists->pdata[i], holds);
 }
 
 static void add_version(StoredPipeline *stored, const PipelineVersion *version)
@@ -122,8 +152,11 @@ void pipelines_load(Engine *engine, const StoreState *state)
                         add_version(stored, version);
         }
         g_hash_table_iter_init(&iter, engine->pipelines);
-        while (g_hash_table_iter_next(&iter, NULL, &value))
-                hold_packages(engine, value, true);
+        while (g_hash_table_iter_next(&iter, NULL, &value)) {
+                g_autoptr(GPtrArray) packages = packages_beyond(value, NULL);
+
+                hold_packages(engine, packages, true);
+        }
 }
 
 const StoredPipeline *pipelines_find(Engine *engine, gint64 seq)
@@ -153,8 +186,10 @@ static void replace(Engine *engine, gint64 seq, StoredPipeline *now)
         replaced->seq = seq;
         if (g_hash_table_steal_extended(engine->pipelines, &seq, NULL, &was))
                 replaced->was = was;
+        replaced->came = packages_beyond(now, replaced->was);
+        replaced->went = packages_beyond(replaced->was, now);
         g_ptr_array_add(engine->batch.pipelines, replaced);
-        hold_packages(engine, now, true);
+        hold_packages(engine, replaced->came, true);
         if (now)
                 g_hash_table_insert(engine->pipelines, &now->record->seq, now);
 }
@@ -162,10 +197,11 @@ static void replace(Engine *engine, gint64 seq, StoredPipeline *now)
 void pipelines_settle(Engine *engine)
 {
         for (guint i = 0; i < engine->batch.pipelines->len; i++) {
-                StoredPipeline *was = ((Replaced *)engine->batch.pipelines->pdata[i])->was;
+                Replaced *replaced = engine->batch.pipelines->pdata[i];
 
-                hold_packages(engine, was, false);
-                stored_free(was);
+                hold_packages(engine, replaced->went, false);
+                stored_free(replaced->was);
+                replaced_clear(replaced);
         }
         g_ptr_array_set_size(engine->batch.pipelines, 0);
 }
@@ -175,7 +211,8 @@ void pipelines_restore(Engine *engine)
         for (guint i = engine->batch.pipelines->len; i > 0; i--) {
                 Replaced *replaced = engine->batch.pipelines->pdata[i - 1];
 
-                hold_packages(engine, pipelines_find(engine, replaced->seq), false);
+                hold_packages(engine, replaced->came, false);
+                replaced_clear(replaced);
                 g_hash_table_remove(engine->pipelines, &replaced->seq);
                 if (replaced->was)
                         g_hash_table_insert(engine->pipelines, &replaced->was->record->seq, replaced->was);

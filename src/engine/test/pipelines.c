@@ -190,6 +190,28 @@ static void test_packages(void)
         house_free(house);
 }
 
+/* Versions that come and go in one batch, or in two. */
+static void test_packages_at_once(void)
+{
+        House *house = house_new();
+        gint64 seq = put_files(house, 0, "{\"package\": \"one\"}").seq;
+        const EnginePipeline two = { .user = "ann", .by = "ann", .text = TEXT, .files = "{\"package\": \"two\"}" };
+        const EnginePipeline three = { .user = "ann", .by = "ann", .text = TEXT, .files = "{\"package\": \"three\"}" };
+        Answer answers[4] = { 0 };
+
+        engine_update_pipeline(house->engine, seq, &two, note_answer, &answers[0]);
+        engine_update_pipeline(house->engine, seq, &three, note_answer, &answers[1]);
+        engine_delete_pipeline(house->engine, seq, 2, "ann", note_answer, &answers[2]);
+        engine_delete_pipeline(house->engine, seq, 1, "ann", note_answer, &answers[3]);
+        house_barrier(house);
+        for (gsize i = 0; i < G_N_ELEMENTS(answers); i++)
+                g_assert_no_error(answers[i].error);
+        g_assert_false(is_held(house, "one"));
+        g_assert_false(is_held(house, "two"));
+        g_assert_true(is_held(house, "three"));
+        house_free(house);
+}
+
 static void test_names(void)
 {
         House *house = house_new();
@@ -371,6 +393,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/engine/pipelines/versions", test_versions);
         g_test_add_func("/engine/pipelines/packages", test_packages);
+        g_test_add_func("/engine/pipelines/packages-at-once", test_packages_at_once);
         g_test_add_func("/engine/pipelines/names", test_names);
         g_test_add_func("/engine/pipelines/note-too-long", test_note_too_long);
         g_test_add_func("/engine/pipelines/run", test_run);
