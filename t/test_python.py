@@ -863,7 +863,9 @@ entry_points:
     with pytest.raises(paddlecloud.Invalid, match="no component 'z'"):
         run.set_breaks(before=["z"])
     assert run.set_parameters("a", {"n": 5}) is run and run.raw["changed_parameters"] == {"a": {"n": 5}}
-    run.set_breaks(before=["c"]).set_breaks(after=["b"], remove=True)
+    changed = client.run_break(run.id, before=["c"])
+    assert (changed.pauses, changed.raw["changed_parameters"]) == ([("a", "before")], {"a": {"n": 5}})
+    run.set_breaks(after=["b"], remove=True)
     assert (run.raw["break_before"], run.raw["break_after"]) == (["a", "c"], [])
     run.step("a")
     pauses_at(run, ("b", "before"))

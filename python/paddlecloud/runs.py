@@ -406,23 +406,19 @@ class Run:
 
     def go_on(self, step: Optional[str] = None) -> "Run":
         """As Client.run_continue of this run; returns this run, brought up to date."""
-        self._owner().run_continue(self.id, step)
-        return self.refresh()
+        return self._take(self._owner().run_continue(self.id, step))
 
     def step(self, step: Optional[str] = None) -> "Run":
         """As Client.run_step of this run; returns this run, brought up to date."""
-        self._owner().run_step(self.id, step)
-        return self.refresh()
+        return self._take(self._owner().run_step(self.id, step))
 
     def set_breaks(self, before: Sequence[str] = (), after: Sequence[str] = (), remove: bool = False) -> "Run":
         """As Client.run_break of this run; returns this run, brought up to date."""
-        self._owner().run_break(self.id, before, after, remove)
-        return self.refresh()
+        return self._take(self._owner().run_break(self.id, before, after, remove))
 
     def set_parameters(self, step: str, parameters: Mapping[str, Any]) -> "Run":
         """As Client.run_set of this run; returns this run, brought up to date."""
-        self._owner().run_set(self.id, step, parameters)
-        return self.refresh()
+        return self._take(self._owner().run_set(self.id, step, parameters))
 
     @property
     def pauses(self) -> List[Tuple[str, str]]:

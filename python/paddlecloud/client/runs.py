@@ -178,19 +178,20 @@ class RunCalls(StreamCalls, FileCalls):
         path = f"/v1/runs/{quote(run_id)}/stop"
         return self._run_of(self._transport.json("POST", path, {"force": force}, repeatable=False))
 
+    def _changed(self, run_id: str, verb: str, body: Dict[str, Any]) -> Run:
+        """The run after a change. The reply of these routes has no pauses and breakpoints, so the run is read."""
+        path = f"/v1/runs/{quote(run_id)}/{verb}"
+        return self.run(self._transport.json("POST", path, body, repeatable=False)["id"])
+
     def run_continue(self, run_id: str, step: Optional[str] = None) -> Run:
         """Lets a paused run go on to its next breakpoint; with `step` ("train", "dag.train", "train-3") only there. Raises
         errors.NotFound, errors.Conflict if it is not paused (there) or has ended, errors.Invalid for a step that there is not."""
-        return self._run_of(
-            self._transport.json("POST", f"/v1/runs/{quote(run_id)}/continue", {"step": step}, repeatable=False)
-        )
+        return self._changed(run_id, "continue", {"step": step})
 
     def run_step(self, run_id: str, step: Optional[str] = None) -> Run:
         """Lets one paused step go on, `step` or the one that paused first, and pauses at what would start next; a run that is not
         paused pauses at its next step. Raises what run_continue raises."""
-        return self._run_of(
-            self._transport.json("POST", f"/v1/runs/{quote(run_id)}/step", {"step": step}, repeatable=False)
-        )
+        return self._changed(run_id, "step", {"step": step})
 
     def run_break(
         self, run_id: str, before: Sequence[str] = (), after: Sequence[str] = (), remove: bool = False
@@ -198,17 +199,13 @@ class RunCalls(StreamCalls, FileCalls):
         """Sets breakpoints before and after steps of a run that has not ended, or removes them. Raises errors.NotFound for a run or
         breakpoint that there is not, errors.Conflict if the run has ended, errors.Invalid for a step that there is not."""
         body = {"before": list(before), "after": list(after), "remove": remove}
-        return self._run_of(
-            self._transport.json("POST", f"/v1/runs/{quote(run_id)}/breakpoints", body, repeatable=False)
-        )
+        return self._changed(run_id, "breakpoints", body)
 
     def run_set(self, run_id: str, step: str, parameters: Mapping[str, Any]) -> Run:
         """Changes parameters of a step before which a run is paused. Raises errors.NotFound, errors.Conflict if the run is not paused
         there or the step has begun, errors.Invalid for a step or parameter that there is not, or a value of another type."""
         body = {"step": step, "parameters": dict(parameters)}
-        return self._run_of(
-            self._transport.json("POST", f"/v1/runs/{quote(run_id)}/parameters", body, repeatable=False)
-        )
+        return self._changed(run_id, "parameters", body)
 
     def run_delete(self, run_id: str, force: bool = False) -> None:
         """Deletes a run that has ended, with its jobs and their logs. Raises errors.NotFound, errors.Conflict while it runs, and while
