@@ -81,7 +81,8 @@ static bool advance_to(const StoredPipeline *stored, int version, guint *at)
 {
         const GArray *versions = stored ? stored->versions : NULL;
 
-        while (versions && *at < versions->len && g_array_index(versions, StoredVersion, *at).version < version)
+        while (versions && *at < versions->len &&
+               g_array_index(versions, StoredVersion, *at).version < version)
                 (*at)++;
         return versions && *at < versions->len &&
                g_array_index(versions, StoredVersion, *at).version == version;

@@ -35,14 +35,14 @@ typedef struct {
         gint64 seq;      /* the store's key; grows with creation, never used again */
         gint64 revision; /* of its last event */
         char *user, *name;
-        char *note;      /* what it is for, in the words of its owner; or NULL */
-        char *run_user;  /* whose file systems its runs use, and whose runs they are; NULL: `user` */
-        gint64 pipeline; /* seq */
-        int version;     /* of it */
+        char *note;          /* what it is for, in the words of its owner; or NULL */
+        char *run_user;      /* whose file systems its runs use, and whose runs they are; NULL: `user` */
+        gint64 pipeline;     /* seq */
+        int version;         /* of it */
         char *pipeline_name; /* of it; NULL: it was deleted; set by queries, not stored */
-        char *fs;        /* the main file system of this version; or NULL */
-        char *mounts;    /* all file systems that this version names, separated by commas; or NULL */
-        char *queue;     /* of steps that name none; NULL: the server's default */
+        char *fs;            /* the main file system of this version; or NULL */
+        char *mounts;        /* all file systems that this version names, separated by commas; or NULL */
+        char *queue;         /* of steps that name none; NULL: the server's default */
         char *crontab;
         gint64 start_at, end_at;
         gint64 concurrency;   /* runs at a time; 0: any number */

@@ -195,8 +195,12 @@ static void test_packages_at_once(void)
 {
         House *house = house_new();
         gint64 seq = put_files(house, 0, "{\"package\": \"one\"}").seq;
-        const EnginePipeline two = { .user = "ann", .by = "ann", .text = TEXT, .files = "{\"package\": \"two\"}" };
-        const EnginePipeline three = { .user = "ann", .by = "ann", .text = TEXT, .files = "{\"package\": \"three\"}" };
+        const EnginePipeline two = {
+                .user = "ann", .by = "ann", .text = TEXT, .files = "{\"package\": \"two\"}"
+        };
+        const EnginePipeline three = {
+                .user = "ann", .by = "ann", .text = TEXT, .files = "{\"package\": \"three\"}"
+        };
         Answer answers[4] = { 0 };
 
         engine_update_pipeline(house->engine, seq, &two, note_answer, &answers[0]);

@@ -235,7 +235,8 @@ const char *const reader_sql[] = {
                              " FROM schedule INDEXED BY schedule_name WHERE user = ?1 AND name = ?2",
         /* The engine bounds their number, as that of pipelines. */
         [SCHEDULES] =
-                "SELECT " SCHEDULE_COLUMNS PIPELINE_NAME " FROM schedule WHERE seq > ?1 AND (?2 IS NULL OR user = ?2)"
+                "SELECT " SCHEDULE_COLUMNS PIPELINE_NAME
+                " FROM schedule WHERE seq > ?1 AND (?2 IS NULL OR user = ?2)"
                 " AND (?3 IS NULL OR name = ?3) AND (?4 = 0 OR pipeline = ?4) AND (?5 = 0 OR version = ?5)"
                 " AND (?6 >> state) & 1 ORDER BY seq LIMIT ?7",
         [TOKEN_BY_HASH] = "SELECT " TOKEN_COLUMNS " FROM token WHERE hash = ?1",

@@ -121,7 +121,8 @@ static void test_names_of_pipelines(void)
         g_autoptr(GPtrArray) page = NULL;
         gint64 next;
 
-        *pipeline = (PipelineRecord){ .seq = 7, .user = g_strdup("ann"), .name = g_strdup("digits"), .made = 1 };
+        *pipeline =
+                (PipelineRecord){ .seq = 7, .user = g_strdup("ann"), .name = g_strdup("digits"), .made = 1 };
         batch_put(batch, RECORD_PIPELINE, pipeline);
         batch_put(batch, RECORD_SCHEDULE, make_schedule(1, "ann", "nightly"));
         commit(store, batch);
