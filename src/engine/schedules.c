@@ -741,13 +741,31 @@ static char *hold_first(Engine *engine, LiveSchedule *live, const SchedulePlan *
         return first_line(error);
 }
 
-/* The ticks that are due, at most `max`; returns how many got a run. */
+/* A held schedule is looked at each few seconds: its later ticks are not counted for that. True: it is held, and moved on. */
+static bool wait_first(Engine *engine, Creating *creating, const ScheduleRule *rule)
+{
+        LiveSchedule *live = creating->live;
+        g_auto(SchedulePlan) first = { 0 };
+
+        schedule_plan_first(rule, live->active->len, engine->batch.now, &first);
+        creating->held = hold_first(engine, live, &first);
+        if (!creating->held)
+                return false;
+        creating->plan = &first;
+        move_on(engine, creating);
+        if (*creating->held) /* for seconds: the texts of many would take too much memory */
+                forget_text(live);
+        g_clear_pointer(&creating->held, g_free);
+        return true;
+}
+
+/* The ticks that are due, at most `max`; returns what it cost, in ticks. */
 static guint evaluate(Engine *engine, LiveSchedule *live, guint max)
 {
         const ScheduleRule rule = rule_of(engine, live);
         g_auto(SchedulePlan) plan = { 0 };
         Creating creating = { .engine = engine, .live = live, .plan = &plan };
-        guint active = live->active->len;
+        guint active = live->active->len, cost;
 
         if (!live->cron) {
                 schedules_end(engine, live, SCHEDULE_FAILED, "schedule.failed",
@@ -756,11 +774,13 @@ static guint evaluate(Engine *engine, LiveSchedule *live, guint max)
                 return 0;
         }
         look_at_clock(engine, live, &rule);
+        if (wait_first(engine, &creating, &rule))
+                return 1;
         schedule_plan(&rule, active, engine->batch.now, max, &plan);
-        creating.held = hold_first(engine, live, &plan);
-        if (!creating.held && plan.ticks->len > 0 && (!live->checked || (plan.runs > 0 && !is_read(live)))) {
+        cost = plan.looked / SCHEDULE_LOOKS;
+        if (plan.ticks->len > 0 && (!live->checked || (plan.runs > 0 && !is_read(live)))) {
                 ask_text(engine, live, plan.runs > 0);
-                return 0;
+                return cost;
         }
         create_runs(&creating);
         stop_oldest(engine, live, to_stop(&creating, active));
@@ -768,7 +788,7 @@ static guint evaluate(Engine *engine, LiveSchedule *live, guint max)
         if (creating.held && *creating.held) /* for seconds: the texts of many would take too much memory */
                 forget_text(live);
         g_free(creating.held);
-        return creating.done;
+        return cost + creating.done;
 }
 
 /* The wall clock counts, and may be set back. Ticks from this moment on are later than the start. */
@@ -798,9 +818,9 @@ void schedules_work(Engine *engine)
         note_clock(engine);
         while (left > 0 && schedules_due(engine) && schedules_due(engine) <= engine->batch.now) {
                 LiveSchedule *live = g_sequence_get(g_sequence_get_begin_iter(engine->schedule_times));
-                guint done = evaluate(engine, live, MIN(left, SCHEDULE_TICKS_ONE));
+                guint cost = evaluate(engine, live, MIN(left, SCHEDULE_TICKS_ONE));
 
-                left -= CLAMP(done, 1, left);
+                left -= CLAMP(cost, 1, left);
         }
 }
 

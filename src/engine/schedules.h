@@ -19,6 +19,7 @@ enum {
         SCHEDULES_OF_USER_MAX = 1000, /* administrators have no such limit */
         SCHEDULE_TICKS = 128,         /* of all schedules in a batch */
         SCHEDULE_TICKS_ONE = 32,      /* ... of one, before others have their turn */
+        SCHEDULE_LOOKS = 32,          /* later ticks that are counted cost as much as one that is decided */
         SCHEDULE_HOLD_MS = 2000,      /* after which a tick is tried again that a limit of runs held back */
         SCHEDULE_FULL_MS = 60 * 1000, /* ... if its owner's runs take too much in the store */
         SCHEDULE_BACK_MS = 60 * 1000, /* a clock that is set back by more is a reason for a message */

@@ -101,6 +101,7 @@ static gint64 count_later(const Planning *planning)
 
         for (; is_due(planning, tick) && n < MIN(planning->rule->concurrency, LOOK_MAX); n++)
                 tick = tick_after(planning, tick);
+        planning->plan->looked = (guint)n;
         return n;
 }
 
@@ -122,10 +123,14 @@ static void replace_first(const Planning *planning, gint64 keep)
 /* The newest ticks win: over earlier ones, and over runs. */
 static void replace(const Planning *planning)
 {
-        gint64 limit = planning->rule->concurrency, later = count_later(planning);
-        gint64 due = planning->plan->runs + later, over = planning->active + due - limit;
+        gint64 limit = planning->rule->concurrency, later, due, over;
 
-        if (over <= 0 || planning->plan->runs == 0)
+        if (planning->plan->runs == 0)
+                return;
+        later = count_later(planning);
+        due = planning->plan->runs + later;
+        over = planning->active + due - limit;
+        if (over <= 0)
                 return;
         if (due >= limit) {
                 replace_first(planning, MAX(limit - later, 0));
@@ -142,7 +147,8 @@ bool schedule_is_ahead(const ScheduleRule *rule, gint64 from, gint64 now)
         return rule->next_at > now && cron_next(rule->cron, MAX(now, from), &first) && first < rule->next_at;
 }
 
-void schedule_plan(const ScheduleRule *rule, guint active, gint64 now, guint max, SchedulePlan *ret)
+static void plan_ticks(const ScheduleRule *rule, guint active, gint64 now, guint max, bool looks,
+                       SchedulePlan *ret)
 {
         const Planning planning = { .rule = rule,
                                     .active = active,
@@ -153,8 +159,18 @@ void schedule_plan(const ScheduleRule *rule, guint active, gint64 now, guint max
         *ret = (SchedulePlan){ .ticks = g_array_new(FALSE, FALSE, sizeof(PlannedTick)) };
         ret->next_at = first_tick(&planning);
         decide_all(&planning, max);
-        if (rule->policy == SCHEDULE_REPLACE && rule->concurrency > 0)
+        if (looks && rule->policy == SCHEDULE_REPLACE && rule->concurrency > 0)
                 replace(&planning);
         if (rule->end_at && ret->next_at > rule->end_at)
                 ret->next_at = 0;
+}
+
+void schedule_plan(const ScheduleRule *rule, guint active, gint64 now, guint max, SchedulePlan *ret)
+{
+        plan_ticks(rule, active, now, max, true, ret);
+}
+
+void schedule_plan_first(const ScheduleRule *rule, guint active, gint64 now, SchedulePlan *ret)
+{
+        plan_ticks(rule, active, now, 1, false, ret);
 }

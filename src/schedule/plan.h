@@ -39,6 +39,7 @@ typedef struct {
         GArray *ticks;  /* PlannedTick, in order of time */
         guint runs;     /* of these, TICK_RUN */
         gint64 next_at; /* the first tick that is not decided; 0: there are no more */
+        guint looked;   /* later ticks that were counted: what the plan cost besides its ticks */
         guint stop;     /* so many of the oldest active runs are stopped */
         bool waits;     /* next_at is due, and waits for the end of a run */
         bool more;      /* next_at is due, and `max` ticks were decided */
@@ -51,5 +52,7 @@ bool schedule_is_ahead(const ScheduleRule *rule, gint64 from, gint64 now);
 /* Decides at most `max` ticks; the rest is decided with the next plan, to the same effect. `active`: runs of the schedule that
  * have not ended. */
 void schedule_plan(const ScheduleRule *rule, guint active, gint64 now, guint max, SchedulePlan *ret);
+/* The first tick only, at little cost: no later one is looked at. So it is TICK_RUN also where schedule_plan says TICK_REPLACED. */
+void schedule_plan_first(const ScheduleRule *rule, guint active, gint64 now, SchedulePlan *ret);
 void schedule_plan_clear(SchedulePlan *plan);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(SchedulePlan, schedule_plan_clear)

@@ -230,6 +230,32 @@ static void test_parts(void)
                         }
 }
 
+/* A long backlog with 'replace': the first tick costs no look at later ones, and a plan says how many it counted. */
+static void test_looks(void)
+{
+        g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+        g_autoptr(Cron) cron = cron_parse("* * * * *", utc, NULL);
+        const Case one = { .next = -100 * 60 - 30, .policy = SCHEDULE_REPLACE, .concurrency = 50 },
+                   expired = { .next = -100 * 60 - 30,
+                               .expire = 1800,
+                               .policy = SCHEDULE_REPLACE,
+                               .concurrency = 50 };
+        ScheduleRule rule = rule_of(&one, cron);
+        g_auto(SchedulePlan) first = { 0 }, plan = { 0 }, late = { 0 };
+
+        schedule_plan_first(&rule, 0, NOW, &first);
+        g_assert_cmpuint(first.ticks->len, ==, 1);
+        g_assert_cmpint(g_array_index(first.ticks, PlannedTick, 0).at, ==, rule.next_at);
+        g_assert_cmpint(g_array_index(first.ticks, PlannedTick, 0).fate, ==, TICK_RUN);
+        g_assert_cmpuint(first.looked, ==, 0);
+        schedule_plan(&rule, 0, NOW, 10, &plan);
+        g_assert_cmpint(g_array_index(plan.ticks, PlannedTick, 0).fate, ==, TICK_REPLACED);
+        g_assert_cmpuint(plan.looked, ==, 50);
+        rule = rule_of(&expired, cron);
+        schedule_plan(&rule, 0, NOW, 10, &late); /* they have expired, whatever is later */
+        g_assert_cmpuint(late.looked, ==, 0);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -237,5 +263,6 @@ int main(int argc, char **argv)
         g_test_add_func("/schedule/plan/expired", test_expired);
         g_test_add_func("/schedule/plan/ahead", test_ahead);
         g_test_add_func("/schedule/plan/parts", test_parts);
+        g_test_add_func("/schedule/plan/looks", test_looks);
         return g_test_run();
 }
