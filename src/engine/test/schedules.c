@@ -151,6 +151,19 @@ static char *states_of(House *house, gint64 schedule, gint64 zero)
         return g_string_free(text, FALSE);
 }
 
+/* Why runs ended, for who reads a test that failed. */
+static void tell_reasons(House *house, gint64 schedule)
+{
+        g_autoptr(GPtrArray) runs = runs_of(house, schedule);
+
+        for (guint i = 0; i < MIN(runs->len, 3); i++) {
+                const RunRecord *run = runs->pdata[i];
+
+                g_printerr("run %s is %s: %s\n", run->id, node_state_name(run_record_state(run)),
+                           run->message ? run->message : "no reason");
+        }
+}
+
 /* A worker compiles the text; so it takes a while. */
 static void wait_states(House *house, gint64 schedule, gint64 zero, const char *want)
 {
@@ -161,8 +174,10 @@ static void wait_states(House *house, gint64 schedule, gint64 zero, const char *
 
                 if (strcmp(is, want) == 0)
                         break;
-                if (g_get_monotonic_time() > deadline)
+                if (g_get_monotonic_time() > deadline) {
+                        tell_reasons(house, schedule);
                         g_error("the runs are '%s', not '%s'", is, want);
+                }
                 house_barrier(house);
         }
 }
@@ -209,7 +224,8 @@ static void end_oldest(House *house, gint64 schedule)
                         return;
                 }
         }
-        g_assert_not_reached();
+        tell_reasons(house, schedule);
+        g_error("no run of the schedule runs");
 }
 
 /* ---- tests ---- */
