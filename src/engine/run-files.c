@@ -27,7 +27,10 @@ typedef struct {
         int closed;    /* atomic: the same as `engine` NULL */
 } Post;
 
-/* What many requests share: short ones, or digests, which may take long. */
+/* Requests that may take long have threads of their own, so that short ones need not wait for them. */
+typedef enum { LANE_SHORT, LANE_TIMES, LANE_DIGESTS, LANES } LaneKind;
+
+/* What the requests of a lane share. */
 typedef struct {
         guint of_place; /* threads for one file system */
         int of_user;    /* ... for those of one user */
@@ -92,12 +95,32 @@ struct RunFiles {
         Engine *engine;
         Post *post;
         GThreadPool *pool;
-        Lane shorts, digests;
+        Lane lanes[LANES];
         gint64 check_at;
 };
 
-static const LaneLimits short_limits = { RUN_FILES_OF_PLACE, RUN_FILES_OF_USER, RUN_FILES_THREADS };
-static const LaneLimits digest_limits = { RUN_DIGESTS_OF_USER, RUN_DIGESTS_OF_USER, RUN_DIGESTS_THREADS };
+static const LaneLimits limits_of[LANES] = {
+        [LANE_SHORT] = { RUN_FILES_OF_PLACE, RUN_FILES_OF_USER, RUN_FILES_THREADS },
+        [LANE_TIMES] = { RUN_TIMES_OF_PLACE, RUN_TIMES_OF_USER, RUN_TIMES_THREADS },
+        [LANE_DIGESTS] = { RUN_DIGESTS_OF_USER, RUN_DIGESTS_OF_USER, RUN_DIGESTS_THREADS },
+};
+
+static Lane *lane_of(RunFiles *files, FilesKind kind)
+{
+        LaneKind lane = kind == FILES_TIMES     ? LANE_TIMES
+                        : kind == FILES_DIGESTS ? LANE_DIGESTS
+                                                : LANE_SHORT;
+
+        return &files->lanes[lane];
+}
+
+static bool has_places(const RunFiles *files)
+{
+        for (int i = 0; i < LANES; i++)
+                if (g_hash_table_size(files->lanes[i].places) > 0)
+                        return true;
+        return false;
+}
 
 /* ---- groups ---- */
 
@@ -445,7 +468,7 @@ static void leave(RunFiles *files, FileWork *work, gint64 now)
         if (place->running->len == 0 && place->waiting.length == 0)
                 g_hash_table_remove(lane->places, place->key);
         serve(files, lane);
-        if (g_hash_table_size(files->shorts.places) + g_hash_table_size(files->digests.places) == 0)
+        if (!has_places(files))
                 files->check_at = 0;
 }
 
@@ -591,12 +614,9 @@ void run_files_expire(RunFiles *files, gint64 now)
 {
         if (!files->check_at || files->check_at > now)
                 return;
-        expire_lane(files, &files->shorts, now);
-        expire_lane(files, &files->digests, now);
-        files->check_at =
-                g_hash_table_size(files->shorts.places) + g_hash_table_size(files->digests.places) > 0
-                        ? now + CHECK_MS
-                        : 0;
+        for (int i = 0; i < LANES; i++)
+                expire_lane(files, &files->lanes[i], now);
+        files->check_at = has_places(files) ? now + CHECK_MS : 0;
 }
 
 gint64 run_files_due(const RunFiles *files)
@@ -704,8 +724,7 @@ void run_files_ask(RunFiles *files, const FilesRequest *request)
         user = catalog_user(files->engine->catalog, request->user);
         work->user_seq = user ? user->object.seq : 0;
         work->asked = engine_now(files->engine);
-        work->place = place_of(work->kind == FILES_DIGESTS ? &files->digests : &files->shorts, request->user,
-                               request->fs);
+        work->place = place_of(lane_of(files, work->kind), request->user, request->fs);
         g_queue_push_tail(&work->place->waiting, work);
         if (!files->check_at)
                 files->check_at = work->asked + CHECK_MS;
@@ -838,9 +857,10 @@ RunFiles *run_files_new(Engine *engine)
         files->post->engine = engine;
         files->post->rights = engine->config.file_rights;
         files->post->rights_arg = engine->config.file_rights_arg;
-        files->pool = g_thread_pool_new_full(run_work_of, NULL, drop_work, RUN_FILES_THREADS, FALSE, NULL);
-        init_lane(&files->shorts, &short_limits);
-        init_lane(&files->digests, &digest_limits);
+        files->pool = g_thread_pool_new_full(run_work_of, NULL, drop_work,
+                                             RUN_FILES_THREADS + RUN_TIMES_THREADS, FALSE, NULL);
+        for (int i = 0; i < LANES; i++)
+                init_lane(&files->lanes[i], &limits_of[i]);
         return files;
 }
 
@@ -858,8 +878,8 @@ void run_files_free(RunFiles *files)
 {
         if (!files)
                 return;
-        clear_lane(&files->shorts);
-        clear_lane(&files->digests);
+        for (int i = 0; i < LANES; i++)
+                clear_lane(&files->lanes[i]);
         /* Its threads still take what is left, and free it, since the post is closed. If the pool is freed at once, GLib
          * loses a work that a thread is about to take. */
         g_thread_pool_free(files->pool, FALSE, FALSE);

@@ -6,7 +6,8 @@
  *                      │            └── 30 s without an answer ──────────────▶ inbox ─▶ runs_answered with an error
  *                      └── at most 4 threads for a file system, 16 for a user
  *
- * Digests may take long. They have threads of low priority beside these, at most 2 for a user.
+ * Times of many files may take minutes. They have threads beside these, at most 2 for a file system, 8 for a user.
+ * Digests may take longer. They have threads of low priority, at most 2 for a user.
  *
  * A thread whose call never returns stays with its file system, and is not waited for at the end. Other file systems have
  * threads of their own. */
@@ -20,6 +21,9 @@ enum {
         RUN_FILES_OF_PLACE = 4,   /* threads for one file system */
         RUN_FILES_OF_USER = 16,   /* ... for those of one user */
         RUN_FILES_THREADS = 512,  /* ... of all */
+        RUN_TIMES_OF_PLACE = 2,   /* threads for times of files on one file system */
+        RUN_TIMES_OF_USER = 8,    /* ... for those of one user */
+        RUN_TIMES_THREADS = 64,   /* ... of all */
         RUN_DIGESTS_OF_USER = 2,  /* threads for digests of one user's files */
         RUN_DIGESTS_THREADS = 64, /* ... of all */
         RUN_FILES_DEADLINE_MS = 30 * 1000,

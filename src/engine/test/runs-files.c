@@ -189,6 +189,7 @@ typedef struct {
         pthread_cond_t changed;
         bool hangs;
         int waiting;
+        int early; /* so many requests wait, by wait_if_early */
 } Gate;
 
 static bool wait_at_gate(const char *user, gint64 seq, bool home, UnixRights **ret, void *arg, GError **error)
@@ -202,6 +203,22 @@ static bool wait_at_gate(const char *user, gint64 seq, bool home, UnixRights **r
                 pthread_cond_wait(&gate->changed, &gate->lock);
         pthread_mutex_unlock(&gate->lock);
         return true;
+}
+
+static void await_gate(Gate *gate, int waiting)
+{
+        pthread_mutex_lock(&gate->lock);
+        while (gate->waiting < waiting)
+                pthread_cond_wait(&gate->changed, &gate->lock);
+        pthread_mutex_unlock(&gate->lock);
+}
+
+static void set_gate(Gate *gate, bool hangs)
+{
+        pthread_mutex_lock(&gate->lock);
+        gate->hangs = hangs;
+        pthread_cond_broadcast(&gate->changed);
+        pthread_mutex_unlock(&gate->lock);
 }
 
 static void test_hung(void)
@@ -218,10 +235,7 @@ static void test_hung(void)
         house_open(house);
         house_sync(house);
         hung = play_new(house, HOME WRITES);
-        pthread_mutex_lock(&gate.lock);
-        while (gate.waiting == 0)
-                pthread_cond_wait(&gate.changed, &gate.lock);
-        pthread_mutex_unlock(&gate.lock);
+        await_gate(&gate, 1);
         other = play_new(house, TWO); /* uses no file system */
         play_assert(&other, "a", "running");
         house_pass(house, 2000);
@@ -229,10 +243,7 @@ static void test_hung(void)
         house_pass(house, 31000);
         play_assert_message(&hung, "a", "RE-05: file system 'home' has not answered for 30 s");
         play_assert(&hung, "run", "failed");
-        pthread_mutex_lock(&gate.lock);
-        gate.hangs = false;
-        pthread_cond_broadcast(&gate.changed);
-        pthread_mutex_unlock(&gate.lock);
+        set_gate(&gate, false);
         play_end_job(&other, "a", 0);
         play_assert(&other, "b", "running"); /* the late answer changed nothing */
         g_assert_cmpstr(play_state(&hung, "a"), ==, "failed");
@@ -257,10 +268,57 @@ static void test_stopped_while_hung(void)
         play = play_new(house, HOME WRITES);
         g_assert_true(play_act(house, play.id, "stop", &error));
         play_assert(&play, "run", "terminated");
-        pthread_mutex_lock(&gate.lock);
-        gate.hangs = false;
-        pthread_cond_broadcast(&gate.changed);
-        pthread_mutex_unlock(&gate.lock);
+        set_gate(&gate, false);
+        play_clear(&play);
+        play_house_free(house);
+}
+
+/* Those that are at the gate stay there; who comes later passes. */
+static bool wait_if_early(const char *user, gint64 seq, bool home, UnixRights **ret, void *arg,
+                          GError **error)
+{
+        Gate *gate = arg;
+        bool early;
+
+        pthread_mutex_lock(&gate->lock);
+        early = gate->waiting < gate->early;
+        pthread_mutex_unlock(&gate->lock);
+        return !early || wait_at_gate(user, seq, home, ret, arg, error);
+}
+
+#define TIMES                                                                                                \
+        HOME "cache: {enable: true, fs_scope: [{name: home, path: x}]}\nentry_points:\n  a: {command: c%zu}\n"
+
+/* Times of many files take long. They hold up nobody's short requests, not even on the same file system. */
+static void test_times(void)
+{
+        House *house = play_house();
+        g_autofree char *path = g_build_filename(house->config.homes, "ann", "x", NULL);
+        Gate gate = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .hangs = true,
+                      .early = RUN_TIMES_OF_PLACE };
+        Play searches[RUN_FILES_OF_PLACE + 1], play;
+
+        g_assert_true(g_file_set_contents(path, "1", 1, NULL));
+        house_close(house);
+        house->config.file_rights = wait_if_early;
+        house->config.file_rights_arg = &gate;
+        house_open(house);
+        house_sync(house);
+        for (gsize i = 0; i < G_N_ELEMENTS(searches); i++) {
+                g_autofree char *text = g_strdup_printf(TIMES, i);
+
+                searches[i] = play_new(house, text);
+        }
+        await_gate(&gate, RUN_TIMES_OF_PLACE);
+        play = play_new(house, HOME WRITES);
+        play_assert(&play, "a", "running");
+        for (gsize i = 0; i < G_N_ELEMENTS(searches); i++)
+                g_assert_cmpstr(play_state(&searches[i], "a"), ==, "none");
+        set_gate(&gate, false);
+        for (gsize i = 0; i < G_N_ELEMENTS(searches); i++) {
+                play_assert(&searches[i], "a", "running");
+                play_clear(&searches[i]);
+        }
         play_clear(&play);
         play_house_free(house);
 }
@@ -314,6 +372,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/prepared", test_prepared);
         g_test_add_func("/engine/runs/hung", test_hung);
         g_test_add_func("/engine/runs/stopped-while-hung", test_stopped_while_hung);
+        g_test_add_func("/engine/runs/files-times", test_times);
         g_test_add_func("/engine/runs/files-cancelled", test_cancelled);
         return g_test_run();
 }
