@@ -107,9 +107,7 @@ static const LaneLimits limits_of[LANES] = {
 
 static Lane *lane_of(RunFiles *files, FilesKind kind)
 {
-        LaneKind lane = kind == FILES_TIMES     ? LANE_TIMES
-                        : kind == FILES_DIGESTS ? LANE_DIGESTS
-                                                : LANE_SHORT;
+        LaneKind lane = kind == FILES_TIMES ? LANE_TIMES : kind == FILES_DIGESTS ? LANE_DIGESTS : LANE_SHORT;
 
         return &files->lanes[lane];
 }
