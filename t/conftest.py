@@ -311,6 +311,16 @@ def make_server(tmp_path_factory):
 
 
 @pytest.fixture
+def marks(tmp_path):
+    """A file to which each step of a run appends its name, so that one that ran, or ran again, is seen."""
+    tmp_path.chmod(0o777)
+    path = tmp_path / "marks"
+    path.touch()
+    path.chmod(0o666)
+    return path
+
+
+@pytest.fixture
 def server(make_server):
     return make_server("--cpus", "8")
 

@@ -24,16 +24,6 @@ def retry(server, run, status=201, **body):
     return reply.json["id"] if status == 201 else reply.json["message"]
 
 
-@pytest.fixture
-def marks(tmp_path):
-    """A file to which each step appends its name, so that one that ran again is seen."""
-    tmp_path.chmod(0o777)
-    path = tmp_path / "marks"
-    path.touch()
-    path.chmod(0o666)
-    return path
-
-
 def taken(marks):
     words = sorted(marks.read_text().split())
     marks.write_text("")

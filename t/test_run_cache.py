@@ -26,16 +26,6 @@ def ann(server):
     return Person(server, "ann")
 
 
-@pytest.fixture
-def marks(tmp_path):
-    """A file to which each step appends its name, so that one that ran is seen."""
-    tmp_path.chmod(0o777)
-    path = tmp_path / "marks"
-    path.touch()
-    path.chmod(0o666)
-    return path
-
-
 def chain(name, marks, cache="enable: true", code=0, make="echo data"):
     """`fit` reads what `make` writes; both append their names to `marks`."""
     return f"""name: {name}

@@ -30,16 +30,6 @@ def bob(server):
     return Person(server, "bob")
 
 
-@pytest.fixture
-def marks(tmp_path):
-    """A file to which each step appends its name, so that one that ran is seen."""
-    tmp_path.chmod(0o777)
-    path = tmp_path / "marks"
-    path.touch()
-    path.chmod(0o666)
-    return path
-
-
 TIMES, CONTENTS = "enable: true", "enable: true, fingerprint: content"
 
 

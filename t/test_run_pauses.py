@@ -38,15 +38,6 @@ def parts(server, run):
     return {part["name"]: part for part in server.get(f"/v1/runs/{run}/tree").json["items"]}
 
 
-@pytest.fixture
-def marks(tmp_path):
-    tmp_path.chmod(0o777)
-    path = tmp_path / "marks"
-    path.touch()
-    path.chmod(0o666)
-    return path
-
-
 def chain(marks):
     return f"""name: chain
 entry_points:

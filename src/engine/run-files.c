@@ -174,7 +174,8 @@ static void post_answer(FileWork *work)
         pthread_mutex_unlock(&post->lock);
 }
 
-/* What this looks into belongs to the server, which waits for it at its end. *ret NULL: the server's own rights. */
+/* The rights with which the files are read. Runs on a worker; the server waits for its workers before it frees what is read
+ * here. *ret NULL: the server's own rights. */
 static bool find_rights(const FileWork *work, UnixRights **ret, GError **error)
 {
         Post *post = work->post;
@@ -240,7 +241,7 @@ static json_t *look_at(Vfs *vfs, const char *path, GError **error)
                          (json_int_t)stat.mtime);
 }
 
-/* A CancelFunc: nobody waits for it any more. */
+/* A CancelFunc: the request that wanted it has gone. */
 static bool is_unwanted(void *arg)
 {
         FileWork *work = arg;
@@ -306,7 +307,7 @@ static void do_all(FileWork *work, Vfs *vfs)
 
 static Vfs *explain_unwanted(GError **error)
 {
-        err_set(error, ERR_UNAVAILABLE, "nobody asks for it any more");
+        err_set(error, ERR_UNAVAILABLE, "the request has been cancelled");
         return NULL;
 }
 

@@ -8,7 +8,7 @@
 typedef struct {
         gint64 job;               /* seq */
         GArray *nodes;            /* guint32 */
-        guint woken;              /* so many of these queue for a slot by now */
+        guint woken;              /* number of these that wait for a slot by now */
         GList *place;             /* in cache_ended of the run; NULL: the job has not ended */
         bool dirty;               /* in cache_waits_dirty of the run */
         guint was_len, was_woken; /* as they were committed while dirty */

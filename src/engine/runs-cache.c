@@ -176,7 +176,7 @@ void runs_cache_write(Engine *engine, LiveRun *live, guint32 node, gint64 job)
 
 /* ---- an entry was found ---- */
 
-/* The job ends after this batch, or in it. */
+/* The entry is of a job that has not ended yet; it may end in this very batch, whose ends are looked at later. */
 static void wait_for(const RunActor *actor, const CacheSearch *search, CacheNode *step)
 {
         step->phase = CACHE_WAITS;

@@ -91,7 +91,7 @@ typedef struct {
         guint32 node;
         gint64 now, waited;
         GArray *chain; /* gint64: the runs that this one retries, newest first; NULL: not needed so far */
-        guint looked;  /* so many entries were looked at, CACHE_LOOKED_MAX at most */
+        guint looked;  /* number of entries that were looked at, at most CACHE_LOOKED_MAX */
         int failed;    /* so often the store could not be read */
         bool content;
         CacheEntry *wish;  /* what is stored if nothing is found; key and fingerprints are set on the way */

@@ -7,7 +7,7 @@
 
 struct RunTaken {
         GHashTable *nodes; /* node -> CacheTaken */
-        GHashTable *runs;  /* seq -> guint: so many of these are of this run */
+        GHashTable *runs;  /* seq -> guint: number of these results that the run seq made */
 };
 
 static void free_taken(gpointer data)

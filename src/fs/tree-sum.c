@@ -66,7 +66,7 @@ static bool is_in_time(Walk *walk)
 static bool go_on(Walk *walk, GError **error)
 {
         if (!cancel_check())
-                return err_set(error, ERR_UNAVAILABLE, "nobody asks for it any more");
+                return err_set(error, ERR_UNAVAILABLE, "the request has been cancelled");
         return is_in_time(walk);
 }
 

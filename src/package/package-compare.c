@@ -1,5 +1,5 @@
-/* What differs between two packages of the store, by their manifests (see package.h). Directories do not count: each has
- * files, or matters little. */
+/* The differences of two packages of the store, by their manifests (see package.h). Only files are compared: manifests list
+ * no directories that matter to a job without their files. */
 #include <string.h>
 
 #include "package/internal.h"

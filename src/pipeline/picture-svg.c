@@ -306,7 +306,7 @@ static void put_words(GString *out, const char *class, double x, double y, const
 
 /* ---- signs of states ---- */
 
-enum { LOOK_PAUSED = NODE_STATES, LOOKS };
+enum { LOOK_PAUSED = NODE_STATES, LOOKS, LOOK_CHAIN = LOOKS };
 
 /* The class of a state, and its sign in a circle of radius 7 around 0, 0. */
 static const struct {
@@ -552,7 +552,7 @@ static const char style[] =
 /* ---- the legend ---- */
 
 typedef struct {
-        int look; /* LOOKS: the longest chain */
+        int look; /* index of looks, or LOOK_CHAIN: the longest chain */
         const char *words;
         double x, y; /* set by place_legend: the corner of its line */
 } Entry;
@@ -568,7 +568,7 @@ static void find_looks(const Box *box, bool found[LOOKS])
 
 static double entry_width(const Entry *entry)
 {
-        return (entry->look == LOOKS ? SAMPLE + 8 : SIGN) + text_width(entry->words, NOTE_SIZE);
+        return (entry->look == LOOK_CHAIN ? SAMPLE + 8 : SIGN) + text_width(entry->words, NOTE_SIZE);
 }
 
 /* The entries, each sign once. */
@@ -579,7 +579,7 @@ static guint list_entries(const Box *box, const BoxPage *page, Entry ret[LOOKS +
 
         find_looks(box, found);
         if (page->chain)
-                ret[n++] = (Entry){ .look = LOOKS, .words = page->chain };
+                ret[n++] = (Entry){ .look = LOOK_CHAIN, .words = page->chain };
         for (int look = 0; look < LOOKS; look++)
                 if (found[look] && look != NODE_LOOKING && look != NODE_STARTING)
                         ret[n++] = (Entry){ .look = look,

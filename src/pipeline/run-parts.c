@@ -145,7 +145,7 @@ static void take_times(RunPart *part, const RunNodeRecord *node)
                 part->finished = 0;
 }
 
-/* The cache gave it in this run: a result that the cache gave to an earlier run has times of before this one began. */
+/* The cache gave it in this run. A result that a retry kept has a start from before this run began. */
 static bool is_cached(const RunParts *parts, const RunNodeRecord *node)
 {
         return node->reuse && node->started >= parts->begin;

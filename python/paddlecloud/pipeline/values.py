@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class SystemVariable(str):
-    """A system variable: the text of its template. In an f-string it becomes a placeholder, which no text of a user's own is taken for."""
+    """A system variable: the text of its template. In an f-string it becomes a placeholder, so that the same
+    text, written by a user, stays text."""
 
     def __str__(self) -> str:
         return "{{system: " + self[2:-2] + "}}"

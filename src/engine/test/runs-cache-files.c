@@ -102,7 +102,7 @@ static void test_too_large(void)
         play_house_free(house);
 }
 
-/* A file of 200 GiB takes minutes: nobody who does not wait for it has to. */
+/* A file of 200 GiB takes minutes. A digest that takes minutes delays no other step. */
 static bool begin_long(House **ret_house, Play *ret)
 {
         *ret_house = play_house();

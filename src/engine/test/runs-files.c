@@ -357,7 +357,7 @@ static void test_cancelled(void)
                 g_usleep(5000);
         g_assert_true(g_atomic_int_get(&answer.done));
         g_assert_null(answer.values);
-        assert_error(false, &answer.error, ERR_UNAVAILABLE, "nobody asks for it any more");
+        assert_error(false, &answer.error, ERR_UNAVAILABLE, "the request has been cancelled");
         play_house_free(house);
 }
 
