@@ -31,12 +31,17 @@ void runs_charge(const RunActor *actor, gsize steps)
                 *actor->budget = left > steps ? left - (guint)steps : MIN(left, 1);
 }
 
+gsize runs_rendered_steps(LiveRun *live)
+{
+        gsize steps = live->memo.work / RUN_STEP_BYTES;
+
+        live->memo.work = 0;
+        return steps;
+}
+
 void runs_charge_rendered(const RunActor *actor)
 {
-        RenderMemo *memo = &actor->live->memo;
-
-        runs_charge(actor, RUN_RENDER_STEPS + memo->work / RUN_STEP_BYTES);
-        memo->work = 0;
+        runs_charge(actor, RUN_RENDER_STEPS + runs_rendered_steps(actor->live));
 }
 
 void runs_ask_files(const RunActor *actor, RunActionKind what, guint32 index)

@@ -87,18 +87,18 @@ static void take_child(Engine *engine, gint64 run, const RunChildRecord *row)
 bool runs_take_kept(Engine *engine, LiveRun *live, guint *budget)
 {
         const RunKept *kept = live->kept;
-        guint spent = 0; /* in rows; the outputs of a node are rendered, which is a step */
+        gsize spent = 0; /* in rows; the outputs of a node are rendered: a step, and more for long texts */
 
-        for (; live->kept_at < n_rows(kept) && spent < *budget * RUN_ROWS_PER_STEP;
+        for (; live->kept_at < n_rows(kept) && spent < (gsize)*budget * RUN_ROWS_PER_STEP;
              live->kept_at++, spent++) {
                 guint at = live->kept_at;
 
                 if (at >= kept->nodes->len)
                         take_child(engine, live->record->seq, kept->children->pdata[at - kept->nodes->len]);
                 else if (take_node(engine, live, kept->nodes->pdata[at]))
-                        spent += RUN_ROWS_PER_STEP;
+                        spent += RUN_ROWS_PER_STEP * (1 + runs_rendered_steps(live));
         }
-        *budget -= MIN(*budget, (spent + RUN_ROWS_PER_STEP - 1) / RUN_ROWS_PER_STEP);
+        *budget -= (guint)MIN(*budget, (spent + RUN_ROWS_PER_STEP - 1) / RUN_ROWS_PER_STEP);
         return live->kept_at < n_rows(kept);
 }
 

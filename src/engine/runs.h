@@ -269,6 +269,8 @@ void runs_act(void *arg, RunActionKind kind, guint32 index);
 void runs_charge(const RunActor *actor, gsize steps);
 /* Renders a node, without the content of artifacts, and takes what that cost off the budget. */
 bool runs_render_charged(const RunActor *actor, guint32 node, Rendered *ret, GError **error);
+/* The steps for the bytes that were rendered since this was asked, or they were charged, last. */
+gsize runs_rendered_steps(LiveRun *live);
 /* Takes off the budget what was rendered since it was charged last. */
 void runs_charge_rendered(const RunActor *actor);
 /* Asks the file workers after the commit: what the question renders then is taken off the budget now. */

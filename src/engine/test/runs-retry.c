@@ -190,6 +190,77 @@ static void test_retry_full_disk(void)
         faulty_remove();
 }
 
+typedef struct {
+        House *house;
+        guint kept; /* rows that the hidden retry has copied */
+        int done;   /* atomic */
+} Watch;
+
+/* On the engine's thread, after a commit. */
+static void note_kept(Job *job, bool repeated, const GError *error, void *arg)
+{
+        Watch *watch = arg;
+        GHashTableIter iter;
+        gpointer live;
+
+        g_hash_table_iter_init(&iter, watch->house->engine->runs);
+        while (g_hash_table_iter_next(&iter, NULL, &live))
+                watch->kept += ((const LiveRun *)live)->kept_at;
+        g_atomic_int_set(&watch->done, 1);
+}
+
+enum { KEPT_STEPS = 24, KEPT_BYTES = 64 * 1024 }; /* of a command, which may have 128 KiB */
+
+/* How much of a retry, which keeps steps with outputs and this command, one batch copies. */
+static guint count_kept(const char *command)
+{
+        g_autoptr(GString) text = g_string_new(HOME "parallelism: 24\nentry_points:\n");
+        House *house = play_house();
+        Watch watch = { .house = house };
+        RunAnswer answer = { 0 };
+        Play play;
+
+        for (int i = 0; i < KEPT_STEPS; i++)
+                g_string_append_printf(text, "  s%d: {command: '%s', artifacts: {output: [o]}}\n", i,
+                                       command);
+        g_string_append(text, "  z: {command: c, deps: '");
+        for (int i = 0; i < KEPT_STEPS; i++)
+                g_string_append_printf(text, "%ss%d", i ? "," : "", i);
+        g_string_append(text, "'}\n");
+        play = play_new(house, text->str);
+        for (int i = 0; i < KEPT_STEPS; i++) {
+                g_autofree char *path = g_strdup_printf("s%d", i);
+
+                play_assert(&play, path, "running");
+                play_end_job(&play, path, 0);
+        }
+        play_assert(&play, "z", "running");
+        play_end_job(&play, "z", 3);
+        play_assert(&play, "run", "failed");
+        house_hold(house);
+        engine_retry_run(house->engine, &(EngineRetry){ .id = play.id }, play_note_answer, &answer);
+        engine_flush_journal(house->engine, note_kept, &watch);
+        house_let_go(house);
+        for (gint64 end = g_get_monotonic_time() + PATIENCE_S * G_USEC_PER_SEC;
+             !g_atomic_int_get(&answer.done) && g_get_monotonic_time() < end;)
+                house_barrier(house);
+        g_assert_true(g_atomic_int_get(&answer.done) && g_atomic_int_get(&watch.done));
+        g_assert_no_error(answer.error);
+        run_record_free(answer.run);
+        play_clear(&play);
+        play_house_free(house);
+        return watch.kept;
+}
+
+/* What is kept is charged by the texts that are rendered for the paths of outputs. */
+static void test_retry_cost(void)
+{
+        g_autofree char *words = g_strnfill(KEPT_BYTES, 'x');
+
+        g_assert_cmpuint(count_kept("c"), >=, KEPT_STEPS);
+        g_assert_cmpuint(count_kept(words), <=, RUN_STEPS / (KEPT_BYTES / RUN_STEP_BYTES));
+}
+
 /* the paths of all items, in their order, of which the earlier run has made the first and the last one. */
 static void test_joined(void)
 {
@@ -240,6 +311,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/retry-protects", test_retry_protects);
         g_test_add_func("/engine/runs/retry-large", test_retry_large);
         g_test_add_func("/engine/runs/retry-full-disk", test_retry_full_disk);
+        g_test_add_func("/engine/runs/retry-cost", test_retry_cost);
         g_test_add_func("/engine/runs/R-41 retry-joined", test_joined);
         return g_test_run();
 }
