@@ -38,10 +38,10 @@ class CacheCalls(Calls):
         self._transport.request("DELETE", f"/v1/cache/{quote(entry)}", repeatable=False)
 
     def run_explain_cache(self, run_id: str, step: str) -> Dict[str, Any]:
-        """Why a step ("train", "dag.train-3") of a run was reused from the cache, or ran: `result` is "reused", "kept" (a retry kept it), "ran" or
-        "none" (it has not begun), `parts` what was the same as in the entry `compared` and what differs, `files` the first 20 files that
-        differ between the directories of the two runs (doc/guide/rest.md). Raises errors.NotFound, errors.Invalid for a step that there
-        is not."""
+        """Why a step ("train", "dag.train-3") of a run was reused from the cache, or ran: `result` is "reused", "kept" (a retry kept
+        it), "ran" or "none" (it has not begun), `parts` what was the same as in the entry `compared` and what differs, `files` the
+        first 20 files that differ between the directories of the two runs (doc/guide/rest.md). Raises errors.NotFound,
+        errors.Invalid for a step that there is not."""
         path = f"/v1/runs/{quote(run_id)}/cache?{query_of({'step': step})}"
         explained: Dict[str, Any] = self._transport.json("GET", path)
         return explained
