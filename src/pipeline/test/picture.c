@@ -236,7 +236,8 @@ static void test_long_texts(void)
         for (int i = 0; i < PICTURE_BOXES_MAX; i++)
                 g_string_append_printf(text, "  a%d: {reference: {component: l}, deps: '%s'}\n", i,
                                        i ? "a0" : "");
-        g_string_append_printf(text, "components:\n  l: {command: '%s', docker_env: '%.255s'}\n", quotes, quotes);
+        g_string_append_printf(text, "components:\n  l: {command: '%s', docker_env: '%.255s'}\n", quotes,
+                               quotes);
         definition = parse_valid(text->str, NULL);
         svg = draw(definition);
         check_svg(svg);
