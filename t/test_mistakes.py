@@ -16,7 +16,7 @@ NAMES = {"latin": "digits", "chinese": "数字识别"}
 NEVER = [
     r"[0-9a-f]{32}",  # a hash
     r"Traceback|File \"",
-    r"\(null\)|\(nil\)|%s|\\0|0x[0-9a-f]{4}",
+    r"\(null\)|\(nil\)|%s|\\0|\b0x[0-9a-f]{4}",
     r"[A-Z]+_[A-Z_]*ERR|ERR_|errno|GError|assert|SIG[A-Z]{3,}",
     r"\b(HTTP|http) ?(status )?[45]\d\d",
     r"json_|sqlite|libcurl|curl|uv pip",

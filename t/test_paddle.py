@@ -204,7 +204,7 @@ def test_elastic_trainers_join_and_leave(server, ann):
     )
     job = ann.id_of("elastic")
     wait_for(lambda: "pass 1/" in server.member_log(job, "trainer-0"), 200, "the first pass")
-    assert "trainer 1 of 2: 718 digits" in server.member_log(job, "trainer-1")
+    wait_for(lambda: "trainer 1 of 2: 718 digits" in server.member_log(job, "trainer-1"), 200, "the second trainer")
     ann.paddle("cancel", "other", check=0)
     wait_for(lambda: "trainer 3 of 4: 359 digits" in server.member_log(job, "trainer-3"), 200, "the growth")
     ann.paddle("submit", "--no-package", "--name", "wants", "--queue", "lab", "--cpu", 1, "--", "sleep", 1000, check=0)

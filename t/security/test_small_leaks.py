@@ -115,8 +115,9 @@ def test_jobs_of_others_are_not_named(make_server):
     assert server.post("/v1/queues", queue).status == 201
     for name in ("ann", "bob"):
         assert server.post("/v1/grants", {"user": name, "resource": "team", "max_priority": "high"}).status == 201
-    own = {"queue": "team", "priority": "low", "roles": [{"name": "worker", "cpu": "2"}]}
-    held, _ = (person.submit("sleep 600", name=f"secret-of-{person.name}", **own)["id"] for person in (ann, bob))
+    own = {"queue": "team", "priority": "low", "roles": [{"name": "worker", "cpu": "2"}], "grace": "8s"}
+    stays = "trap '' TERM; exec sleep 600"  # while it is evicted, what needs its place waits
+    held, _ = (person.submit(stays, name=f"secret-of-{person.name}", **own)["id"] for person in (ann, bob))
     wait_for(lambda: server.get("/v1/info").json["jobs"]["running"] == 2, what="both jobs")
     wish = {"command": ["true"], "queue": "team", "priority": "normal", "roles": [{"name": "worker", "cpu": "4"}]}
 
