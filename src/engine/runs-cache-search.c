@@ -412,7 +412,8 @@ static void note_files(Engine *engine, const FilesTicket *ticket, const json_t *
                 finish_unknown(search, unknown);
                 return;
         }
-        g_ptr_array_add(search->sums, json_deep_copy(values)); /* a thread reads them while this one frees `values` */
+        g_ptr_array_add(search->sums,
+                        json_deep_copy(values)); /* a thread reads them while this one frees `values` */
         look_at_files(search);
 }
 
