@@ -10,7 +10,7 @@ import pytest
 from conftest import PATIENCE, Server, wait_for
 from people import Person
 from seeds import SOAK
-from test_run_again import marks, taken  # noqa: F401 - a fixture
+from test_run_again import taken
 from test_run_cache import entries
 from test_run_files import create
 from test_runs import finish, nodes, running, states
@@ -129,7 +129,7 @@ def check_shared(server, person, first, second, ran):
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_kills(server, ann, marks, tmp_path, moment, seed):  # noqa: F811 - the fixture
+def test_kills(server, ann, marks, tmp_path, moment, seed):
     draw = random.Random(f"{seed} {moment}")
     for number in range(ROUNDS):
         go = tmp_path / f"go-{number}"
@@ -145,7 +145,7 @@ def test_kills(server, ann, marks, tmp_path, moment, seed):  # noqa: F811 - the 
         assert game.kills == 1
 
 
-def check_deletion(game, first, marks):  # noqa: F811 - as above
+def check_deletion(game, first, marks):
     """The entries of a run go with it, also if the server is killed then: the next run makes its own, which are hit."""
     if game.moment != "the first run is deleted":
         return
