@@ -13,9 +13,9 @@ static const Option options[] = {
         { 0 },
 };
 
-/* What the server has to do; -1: unknown. */
+/* Numbers of running jobs and schedules of the server; -1: unknown. */
 typedef struct {
-        gint64 jobs, schedules; /* that run */
+        gint64 jobs, schedules;
 } Work;
 
 static Work look_at_work(void)

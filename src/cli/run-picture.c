@@ -269,7 +269,7 @@ static char *given_text(const json_t *value)
         return *text ? g_steal_pointer(&text) : g_strdup("\"\"");
 }
 
-/* What a component is given that is paused before it begins. */
+/* The parameters or inputs of a component that is paused before it begins. */
 static void draw_values(Drawing *drawing, const json_t *values, const char *word)
 {
         json_t *value;

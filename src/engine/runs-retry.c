@@ -340,7 +340,7 @@ static bool find_kept(Engine *engine, RetryRun *retry, const RunRecord *earlier,
                (!is_same_again(earlier, nodes, &retry->kept) || nothing_to_retry(earlier, error));
 }
 
-/* What the kept nodes had taken from the cache is stored once more. */
+/* A kept node that had taken a result from the cache stores it once more, in the new run. */
 static void count_reuse(const RetryRun *retry)
 {
         for (guint i = 0; i < retry->kept.nodes->len; i++) {

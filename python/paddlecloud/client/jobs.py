@@ -48,7 +48,7 @@ class JobCalls(Calls):
             query["after"] = page["next"]
 
     def explain(self, id_or_name: str) -> Explanation:
-        """Why a job waits, and when it may start, worked out anew."""
+        """Why a job waits, and when it may start. The server computes both for each call."""
         return fields_of(Explanation, self._transport.json("GET", f"/v1/jobs/{quote(id_or_name)}/explain"))
 
     def hold(self, id_or_name: str) -> Job:

@@ -96,7 +96,7 @@ static void list_entries(HttpRequest *request, void *arg)
 /* ---- one ---- */
 
 /* The entry that the path names, if it is the caller's, and can be dropped by this token; NULL with RunCacheNotFound or
- * AccessDenied. Whose entry it is, is said to nobody else. */
+ * AccessDenied. The error does not name the owner. */
 static CacheEntry *find_entry(const Call *call, bool drop, GError **error)
 {
         const char *id = call_param(call, "runCacheID");

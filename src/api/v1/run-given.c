@@ -1,4 +1,4 @@
-/* What a paused component is given (see run-given.h). */
+/* Parameters and inputs of a paused component (see run-given.h). */
 #include "api/v1/run-given.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What a component is given that is paused before it begins: its parameters and the paths of its inputs, of what is stored.
- * Any thread. */
+/* The parameters and the paths of inputs that a component will get, which is paused before it begins. They are read from
+ * the store. Any thread. */
 #pragma once
 
 #include <jansson.h>

@@ -424,7 +424,7 @@ static void begin_of(Play *play, const char *user, const char *text)
         run_record_free(answer.run);
 }
 
-/* Look-ups of one user that take long hold up nobody else. */
+/* A slow look-up of one user does not delay the look-ups of others. */
 static void test_shares(void)
 {
         House *house = slow_house();
@@ -613,6 +613,16 @@ static guint get_waiting(House *house, gint64 run)
         return watch(house, run).waiting;
 }
 
+/* Polls until `want` steps of the run wait. */
+static void assert_waiting(House *house, gint64 run, guint want)
+{
+        gint64 patience = g_get_monotonic_time() + PATIENCE_S * G_USEC_PER_SEC;
+
+        while (get_waiting(house, run) < want && g_get_monotonic_time() < patience)
+                g_usleep(5000);
+        g_assert_cmpuint(get_waiting(house, run), ==, want);
+}
+
 /* A run whose WAITING steps wait for the job of `first`, which runs. */
 static Play begin_waiting(House *house)
 {
@@ -624,10 +634,7 @@ static Play begin_waiting(House *house)
                 g_string_append_printf(text, "%s%d", i ? ", " : "", i);
         g_string_append(text, "]\n    entry_points:\n      a: {command: c}\n");
         play = play_new(house, text->str);
-        for (gint64 end = g_get_monotonic_time() + PATIENCE_S * G_USEC_PER_SEC;
-             get_waiting(house, play.seq) < WAITING && g_get_monotonic_time() < end;)
-                g_usleep(5000);
-        g_assert_cmpuint(get_waiting(house, play.seq), ==, WAITING);
+        assert_waiting(house, play.seq, WAITING);
         return play;
 }
 
@@ -700,9 +707,7 @@ static void test_forgotten(void)
         g_assert_cmpuint(watch(house, second.seq).known, ==, WAITING);
         third = play_new(house, CONTENT CONTINUE "entry_points:\n  a: {command: c}\n"
                                                  "  b: {command: d, cache: {enable: false}}\n");
-        for (gint64 end = g_get_monotonic_time() + PATIENCE_S * G_USEC_PER_SEC;
-             get_waiting(house, third.seq) < 1 && g_get_monotonic_time() < end;)
-                g_usleep(5000);
+        assert_waiting(house, third.seq, 1);
         g_assert_cmpuint(watch(house, third.seq).known, ==, 1);
         say_end(&first, "a");
         play_assert(&third, "a", "succeeded");

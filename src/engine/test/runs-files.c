@@ -289,7 +289,7 @@ static bool wait_if_early(const char *user, gint64 seq, bool home, UnixRights **
 #define TIMES                                                                                                \
         HOME "cache: {enable: true, fs_scope: [{name: home, path: x}]}\nentry_points:\n  a: {command: c%zu}\n"
 
-/* Times of many files take long. They hold up nobody's short requests, not even on the same file system. */
+/* Reading the times of many files takes long. Short requests go on meanwhile, also on the same file system. */
 static void test_times(void)
 {
         House *house = play_house();
@@ -338,7 +338,7 @@ static void note_answer(Engine *engine, const FilesTicket *ticket, const json_t 
         g_atomic_int_set(&answer->done, 1);
 }
 
-/* Who asks learns that there are no values, even if nothing was looked at. */
+/* A request that is cancelled before it begins is answered with an error. */
 static void test_cancelled(void)
 {
         House *house = play_house();

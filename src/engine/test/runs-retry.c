@@ -252,7 +252,7 @@ static guint count_kept(const char *command)
         return watch.kept;
 }
 
-/* What is kept is charged by the texts that are rendered for the paths of outputs. */
+/* Each kept step is charged by the texts that are rendered for the paths of its outputs. */
 static void test_retry_cost(void)
 {
         g_autofree char *words = g_strnfill(KEPT_BYTES, 'x');

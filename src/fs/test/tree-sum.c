@@ -214,7 +214,7 @@ static char *digest_of_link(Fixture *f, const char *target)
         return digest_of(f, "data");
 }
 
-/* What a link that is not followed leads to has no part in the digest: the path that it names does. */
+/* The digest has the path that a link names. It has no files behind a link that is not followed. */
 static void test_link_targets(Fixture *f, gconstpointer unused)
 {
         g_autofree char *first = NULL, *second = NULL, *again = NULL, *none = NULL, *other = NULL,
