@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import PATIENCE, Server, wait_for
 from people import Person
+from sse import follow_run
 from test_run_again import retry, taken
 from test_run_files import create, post
 from test_runs import finish, nodes, running, show, states
@@ -453,6 +454,34 @@ def test_a_job_that_still_runs_is_waited_for(server, ann, marks):
         finish(server, made, "succeeded")
     assert taken(marks) == ["other", "other", "wait"]
     assert nodes(server, second)["wait"]["cached"]
+
+
+def test_who_follows_sees_the_lines_of_what_is_reused_later(server, ann, marks):
+    """Their job is older than those that the follower has seen."""
+    go = marks.with_name("go")
+    text = f"""name: followed
+cache: {{enable: true}}
+entry_points:
+  gate:
+    cache: {{enable: false}}
+    command: "echo waits; until [ -e {go} ]; do sleep 0.1; done"
+  first: {{deps: gate, command: "echo one"}}
+  second: {{deps: first, command: "echo two"}}
+"""
+    go.touch()
+    run(server, ann, text)
+    go.unlink()
+    made = create(ann, text)
+    running(server, made, "gate")
+    lines, cursor, kind = [], None, None
+    while kind != "end":
+        with follow_run(server, made, cursor=cursor) as stream:  # a new one for each event
+            event = next(iter(stream))
+        cursor, kind = event.id, event.kind
+        lines.append((event.data.get("step"), event.data.get("text")))
+        go.touch()
+    assert lines[:-1] == [("gate", "waits\n"), ("first", "one\n"), ("second", "two\n")]
+    assert nodes(server, made)["first"]["cached"]
 
 
 def test_a_job_that_was_stopped_is_none(server, ann, marks):

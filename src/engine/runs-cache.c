@@ -330,4 +330,5 @@ void runs_cache_mark(const LiveRun *live, RunNodeRecord *row)
                 return;
         row->made_by = taken->run;
         row->reuse = g_strdup(taken->reuse);
+        row->taken = run_taken_number(live->taken, row->node);
 }

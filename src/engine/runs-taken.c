@@ -8,6 +8,7 @@
 struct RunTaken {
         GHashTable *nodes; /* node -> CacheTaken */
         GHashTable *runs;  /* seq -> guint: number of these results that the run seq made */
+        gint64 last;       /* number that was given */
 };
 
 static void free_taken(gpointer data)
@@ -67,6 +68,15 @@ const CacheTaken *run_taken_put(RunTaken *taken, guint32 node, const CacheEntry 
         return one;
 }
 
+gint64 run_taken_number(RunTaken *taken, guint32 node)
+{
+        CacheTaken *one = g_hash_table_lookup(taken->nodes, GUINT_TO_POINTER(node));
+
+        if (one->number == 0)
+                one->number = ++taken->last;
+        return one->number;
+}
+
 void run_taken_remove(RunTaken *taken, guint32 node)
 {
         const CacheTaken *one = run_taken_find(taken, node);
@@ -106,10 +116,12 @@ RunTaken *run_taken_restore(const GPtrArray *nodes, guint from, gint64 run)
                 one = g_new0(CacheTaken, 1);
                 one->run = row->made_by;
                 one->job = row->job;
+                one->number = row->taken;
                 one->reuse = g_strdup(row->reuse);
                 one->outputs = json_incref(json_object_get(reuse, "outputs"));
                 taken = taken ? taken : run_taken_new();
                 put(taken, row->node, one);
+                taken->last = MAX(taken->last, row->taken);
         }
         return taken;
 }

@@ -9,6 +9,7 @@
 /* Of a node with a result from the cache. */
 typedef struct {
         gint64 run, job; /* seqs: whose job it is */
+        gint64 number;   /* as in RunNodeRecord, `taken`; 0: none yet */
         char *reuse;     /* as in RunNodeRecord */
         json_t *outputs; /* name -> path */
 } CacheTaken;
@@ -21,6 +22,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunTaken, run_taken_free)
 /* The node takes the result of this entry, and gives back what it had. Borrowed. */
 const CacheTaken *run_taken_put(RunTaken *taken, guint32 node, const CacheEntry *found);
 void run_taken_remove(RunTaken *taken, guint32 node); /* `taken` may be NULL */
+/* That of a node that has a result. The next one, if it has none yet: it is stored now. */
+gint64 run_taken_number(RunTaken *taken, guint32 node);
 /* NULL: none. `taken` may be NULL. */
 const CacheTaken *run_taken_find(const RunTaken *taken, guint32 node);
 /* True if a result is of the run `seq`. Takes the same time for any number of results. `taken` may be NULL. */

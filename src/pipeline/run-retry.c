@@ -357,6 +357,7 @@ static RunNodeRecord *copy_row(const Renumber *renumber, const RunNodeRecord *ro
         copy->dag = number_of_dag(renumber, row->dag);
         copy->job_id = NULL;
         copy->culprit = false;
+        copy->taken = 0;
         copy->message = kept ? g_strdup(row->message) : NULL;
         copy->reuse = kept ? g_strdup(row->reuse) : NULL;
         copy->made_by = !kept ? 0 : row->made_by ? row->made_by : retry->run;

@@ -213,10 +213,10 @@ RunRecord *store_run_expired(Store *store, gint64 before, GError **error)
         return store->ops->run_expired(store, before, error);
 }
 
-bool store_last_job(Store *store, gint64 *ret, GError **error)
+bool store_run_moment(Store *store, gint64 run, RunMoment *ret, GError **error)
 {
         store_check_read();
-        return store->ops->last_job(store, ret, error);
+        return store->ops->run_moment(store, run, ret, error);
 }
 
 GArray *store_run_loop_counts(Store *store, gint64 run, guint32 longer, int limit, GError **error)

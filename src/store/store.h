@@ -164,19 +164,25 @@ typedef struct {
  * page may be shorter than `limit` without being the last. */
 GPtrArray *store_runs(Store *store, const RunQuery *query, gint64 *ret_next, GError **error);
 
+/* A moment of a run: which of its nodes have a job. Those with a job of their own have it since the job was made; those that took
+ * the result of an earlier job have it since then. {0, 0}: no node has one. */
+typedef struct {
+        gint64 job;   /* seq of the last job of all that were made */
+        gint64 taken; /* as in RunNodeRecord: the last one of the run */
+} RunMoment;
 typedef struct {
         gint64 run;     /* seq */
         gint64 after;   /* nodes with a larger index; 0: all */
         guint32 states; /* bit set of 1u << NodeState; 0: all */
-        /* Only nodes with a job whose seq is larger than `job_after`, and at most `job_upto`; 0, 0: all nodes. */
-        gint64 job_after, job_upto;
+        bool new_jobs;  /* only nodes that got their job after `from`, and not after `upto`; else these two do not count */
+        RunMoment from, upto;
         int limit; /* 1..20000 */
 } RunNodeQuery;
 /* RunNodeRecord, in order of index. *ret_next is the `after` of the next page; 0: this is the last one. A page may be
  * shorter than `limit` without being the last. */
 GPtrArray *store_run_nodes(Store *store, const RunNodeQuery *query, gint64 *ret_next, GError **error);
-/* The largest seq of a job; 0: there is none. All nodes whose job has this seq or a smaller one are stored by now. */
-bool store_last_job(Store *store, gint64 *ret, GError **error);
+/* As it is now: all nodes that have a job are stored. */
+bool store_run_moment(Store *store, gint64 run, RunMoment *ret, GError **error);
 /* RunChildRecord, at most `limit`, in order of dag and component. */
 GPtrArray *store_run_children(Store *store, gint64 run, int limit, GError **error);
 /* RunChildRecord of those that are paused, as above; the caller's. *ret_control: as in RunRecord; the caller's. A pause
@@ -342,7 +348,7 @@ struct StoreOps {
         RunRecord *(*run_by_key)(Store *store, const char *user, const char *idempotency_key, GError **error);
         GPtrArray *(*runs)(Store *store, const RunQuery *query, gint64 *ret_next, GError **error);
         GPtrArray *(*run_nodes)(Store *store, const RunNodeQuery *query, gint64 *ret_next, GError **error);
-        bool (*last_job)(Store *store, gint64 *ret, GError **error);
+        bool (*run_moment)(Store *store, gint64 run, RunMoment *ret, GError **error);
         GPtrArray *(*run_children)(Store *store, gint64 run, int limit, GError **error);
         bool (*run_pauses)(Store *store, gint64 run, int limit, char **ret_control, GPtrArray **ret,
                            GError **error);

@@ -1,13 +1,14 @@
 /* The stream of a run's logs (see run-logs.h).
  *
  * Each step is the log of its job (log-stream.h), with its path in each event. The nodes of the run are passed over again
- * and again, in their order: first those whose jobs there are when the stream begins, then those whose jobs were made
- * since the last pass began:
+ * and again, in their order: first those that have jobs when the stream begins, then those that got one since the last pass
+ * began (RunMoment of store.h):
  *
- *      nodes with jobs in (low, high] ──▶ page (1,000) ──▶ open (32 that run, 1 that has ended) ──▶ events
- *                          ▲                   │
- *                          └── cursor: "LOW-HIGH-NODE;OPEN=CURSOR;...", all jobs up to LOW, and those up to HIGH of the
- *                              nodes up to NODE, were sent, but those that are open
+ *      nodes with jobs since (low, high] ──▶ page (1,000) ──▶ open (32 that run, 1 that has ended) ──▶ events
+ *                          ▲                      │
+ *                          └── cursor: "LOW-HIGH-NODE-LOW-HIGH;OPEN=CURSOR;...": all nodes with jobs up to LOW, and those
+ *                              with jobs up to HIGH among the nodes up to NODE, were sent, but those that are open. The
+ *                              second pair is of results that were taken from the cache
  *
  * A run may have a million steps: only open ones have a state here, and none of them holds a descriptor between two
  * pulls. A step that has ended is sent whole before the next one that has ended, so that past steps are not mixed. */
@@ -54,7 +55,7 @@ struct RunLogs {
         GPtrArray *page;  /* RunNodeRecord; those before `at` were opened or left out */
         guint at;
         gint64 next; /* node behind which the next page begins; 0: the page is the last one of its pass */
-        gint64 low, high; /* seqs of jobs: see above */
+        RunMoment low, high; /* see above */
         gint64 node;
         gint64 read_at;  /* monotonic ms: when the pass began; 0: none yet */
         GPtrArray *open; /* Open */
@@ -91,8 +92,10 @@ static char *cursor_format(const RunLogs *logs)
 {
         GString *text = g_string_new(NULL);
 
-        g_string_append_printf(text, "%" G_GINT64_FORMAT "-%" G_GINT64_FORMAT "-%" G_GINT64_FORMAT, logs->low,
-                               logs->high, logs->node);
+        g_string_append_printf(text,
+                               "%" G_GINT64_FORMAT "-%" G_GINT64_FORMAT "-%" G_GINT64_FORMAT "-%" G_GINT64_FORMAT
+                               "-%" G_GINT64_FORMAT,
+                               logs->low.job, logs->high.job, logs->node, logs->low.taken, logs->high.taken);
         for (guint i = 0; i < logs->open->len; i++) {
                 const Open *open = logs->open->pdata[i];
                 g_autofree char *cursor = log_source_cursor(open->source);
@@ -212,15 +215,16 @@ static bool is_through(const RunLogs *logs)
         return logs->page && !has_next(logs) && logs->next == 0;
 }
 
-/* Over the nodes whose jobs were made since the last pass began. */
+/* Over the nodes that got their jobs since the last pass began. */
 static bool begin_pass(RunLogs *logs, gint64 now, GError **error)
 {
-        gint64 last;
+        RunMoment last;
 
-        if (!store_last_job(logs->api->store, &last, error))
+        if (!store_run_moment(logs->api->store, logs->seq, &last, error))
                 return false;
         logs->low = logs->high;
-        logs->high = MAX(logs->high, last);
+        logs->high.job = MAX(logs->high.job, last.job);
+        logs->high.taken = MAX(logs->high.taken, last.taken);
         logs->node = 0;
         logs->read_at = now;
         return true;
@@ -230,14 +234,16 @@ static bool read_page(RunLogs *logs, GError **error)
 {
         const RunNodeQuery query = { .run = logs->seq,
                                      .after = logs->node,
-                                     .job_after = logs->low,
-                                     .job_upto = logs->high,
+                                     .new_jobs = true,
+                                     .from = logs->low,
+                                     .upto = logs->high,
                                      .limit = PAGE };
+        bool is_empty = logs->high.job == logs->low.job && logs->high.taken == logs->low.taken;
         GPtrArray *page;
 
         logs->next = 0;
-        page = logs->high > logs->low ? store_run_nodes(logs->api->store, &query, &logs->next, error)
-                                      : g_ptr_array_new();
+        page = is_empty ? g_ptr_array_new()
+                        : store_run_nodes(logs->api->store, &query, &logs->next, error);
         g_clear_pointer(&logs->page, g_ptr_array_unref);
         logs->page = page;
         logs->at = 0;
@@ -253,7 +259,7 @@ static bool look(RunLogs *logs, GError **error)
                 return true;
         if (logs->page && !is_through(logs))
                 logs->node = logs->next;
-        else if ((logs->page || logs->high == 0) && !begin_pass(logs, now, error))
+        else if ((logs->page || logs->high.job == 0) && !begin_pass(logs, now, error))
                 return false;
         return read_page(logs, error);
 }
@@ -360,10 +366,12 @@ static bool read_place(RunLogs *logs, const char *text)
 {
         g_auto(GStrv) parts = g_strsplit(text, "-", -1);
 
-        return g_strv_length(parts) == 3 &&
-               number_parse("cursor", parts[0], 0, G_MAXINT64, &logs->low, NULL) &&
-               number_parse("cursor", parts[1], logs->low, G_MAXINT64, &logs->high, NULL) &&
-               number_parse("cursor", parts[2], 0, G_MAXINT32, &logs->node, NULL);
+        return g_strv_length(parts) == 5 &&
+               number_parse("cursor", parts[0], 0, G_MAXINT64, &logs->low.job, NULL) &&
+               number_parse("cursor", parts[1], logs->low.job, G_MAXINT64, &logs->high.job, NULL) &&
+               number_parse("cursor", parts[2], 0, G_MAXINT32, &logs->node, NULL) &&
+               number_parse("cursor", parts[3], 0, G_MAXINT64, &logs->low.taken, NULL) &&
+               number_parse("cursor", parts[4], logs->low.taken, G_MAXINT64, &logs->high.taken, NULL);
 }
 
 static bool read_cursor(RunLogs *logs, const char *cursor, GError **error)

@@ -59,6 +59,18 @@ static void test_values(void)
         g_assert_cmpint(json_integer_value(json_object_get(reuse, "entry")), ==, 5);
 }
 
+/* In the order of asking, and each once. */
+static void test_numbers(void)
+{
+        g_autoptr(RunTaken) taken = run_taken_new();
+
+        take(taken, 2, 1);
+        take(taken, 3, 1);
+        g_assert_cmpint(run_taken_number(taken, 3), ==, 1);
+        g_assert_cmpint(run_taken_number(taken, 2), ==, 2);
+        g_assert_cmpint(run_taken_number(taken, 3), ==, 1);
+}
+
 /* Only rows of the run, and of these only results from the cache. */
 static void test_restore(void)
 {
@@ -69,6 +81,7 @@ static void test_restore(void)
                   .node = 3,
                   .made_by = 9,
                   .job = 4,
+                  .taken = 6,
                   .reuse = (char *)"{\"outputs\": {\"o\": \"p\"}}" },
                 { .run = 3, .node = 2, .made_by = 10, .reuse = (char *)"{}" },
         };
@@ -82,6 +95,8 @@ static void test_restore(void)
         g_assert_cmpint(run_taken_find(taken, 3)->job, ==, 4);
         g_assert_null(run_taken_find(taken, 2));
         g_assert_null(run_taken_restore(nodes, 0, 4));
+        take(taken, 5, 1);
+        g_assert_cmpint(run_taken_number(taken, 5), ==, 7);
 }
 
 int main(int argc, char **argv)
@@ -89,6 +104,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/engine/runs-taken/uses", test_uses);
         g_test_add_func("/engine/runs-taken/values", test_values);
+        g_test_add_func("/engine/runs-taken/numbers", test_numbers);
         g_test_add_func("/engine/runs-taken/restore", test_restore);
         return g_test_run();
 }

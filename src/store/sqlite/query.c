@@ -128,10 +128,13 @@ const char *const reader_sql[] = {
         [RUNS_UP_OF_SCHEDULE] =
                 RUN_PAGE_UP("run INDEXED BY run_schedule", " AND schedule > 0 AND schedule = ?7"),
         [RUN_LAST_SEQ] = "SELECT coalesce(max(seq), 0) FROM run",
+        [RUN_MOMENT] = "SELECT (SELECT coalesce(max(seq), 0) FROM job), (SELECT coalesce(max(taken), 0)"
+                       " FROM run_node INDEXED BY run_node_taken WHERE run = ?1 AND taken > 0)",
         [RUN_NODES] =
                 "SELECT " RUN_NODE_COLUMNS ", job.id FROM run_node LEFT JOIN job ON job.seq = run_node.job"
                 " WHERE run = ?1 AND node > ?2 AND node <= ?3 AND (?4 >> run_node.state) & 1"
-                " AND run_node.job > ?6 AND run_node.job <= ?7 ORDER BY node LIMIT ?5",
+                " AND (NOT ?6 OR iif(run_node.taken, run_node.taken > ?9 AND run_node.taken <= ?10,"
+                " run_node.job > ?7 AND run_node.job <= ?8)) ORDER BY node LIMIT ?5",
         [RUN_LAST_NODE] = "SELECT coalesce(max(node), 0) FROM run_node WHERE run = ?1",
         [RUN_CHILDREN] =
                 "SELECT " RUN_CHILD_COLUMNS " FROM run_child WHERE run = ?1 ORDER BY dag, component LIMIT ?2",

@@ -42,6 +42,7 @@ enum {
         RUNS_OF_SCHEDULE,
         RUNS_UP_OF_SCHEDULE,
         RUN_LAST_SEQ,
+        RUN_MOMENT,
         RUN_NODES,
         RUN_LAST_NODE,
         RUN_CHILDREN,

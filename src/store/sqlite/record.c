@@ -519,7 +519,7 @@ const RecordRow record_rows[] = {
           .read = read_run, .free = free_run },
         { RECORD_RUN_NODE, RECORD_PUT,
           .sql = "INSERT INTO run_node (run, node, dag, component, number, state, flags, job, started, finished, message,"
-                 " made_by, reuse) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+                 " made_by, reuse, taken) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
                  " ON CONFLICT (run, node) DO UPDATE SET state = excluded.state, flags = excluded.flags,"
                  " job = excluded.job, started = iif(started, started, excluded.started),"
                  " finished = excluded.finished, message = coalesce(excluded.message, message)",

@@ -75,6 +75,7 @@ void bind_run_node(Conn *conn, int stmt, const void *data)
         conn_bind_text(conn, stmt, 11, node->message);
         conn_bind_int(conn, stmt, 12, node->made_by);
         conn_bind_text(conn, stmt, 13, node->reuse);
+        conn_bind_int(conn, stmt, 14, node->taken);
 }
 
 void bind_run_node_key(Conn *conn, int stmt, const void *data)
@@ -231,7 +232,8 @@ static RunNodeRecord *node_of_row(Conn *conn, int stmt)
                                  .message = conn_text(conn, stmt, 10),
                                  .made_by = conn_int(conn, stmt, 11),
                                  .made_id = conn_text(conn, stmt, 12),
-                                 .reuse = conn_text(conn, stmt, 13) };
+                                 .reuse = conn_text(conn, stmt, 13),
+                                 .taken = conn_int(conn, stmt, 14) };
         return node;
 }
 
@@ -540,12 +542,15 @@ static bool read_nodes(Conn *conn, const RunNodeQuery *query, GPtrArray *nodes, 
         conn_bind_int(conn, RUN_NODES, 3, to);
         conn_bind_int(conn, RUN_NODES, 4, query->states ? query->states : G_MAXUINT32);
         conn_bind_int(conn, RUN_NODES, 5, query->limit);
-        conn_bind_int(conn, RUN_NODES, 6, query->job_upto ? query->job_after : -1);
-        conn_bind_int(conn, RUN_NODES, 7, query->job_upto ? query->job_upto : G_MAXINT64);
+        conn_bind_int(conn, RUN_NODES, 6, query->new_jobs);
+        conn_bind_int(conn, RUN_NODES, 7, query->from.job);
+        conn_bind_int(conn, RUN_NODES, 8, query->upto.job);
+        conn_bind_int(conn, RUN_NODES, 9, query->from.taken);
+        conn_bind_int(conn, RUN_NODES, 10, query->upto.taken);
         while ((step = conn_step(conn, RUN_NODES, error)) == STEP_ROW) {
                 RunNodeRecord *node = node_of_row(conn, RUN_NODES);
 
-                node->job_id = conn_text(conn, RUN_NODES, 14);
+                node->job_id = conn_text(conn, RUN_NODES, 15);
                 g_ptr_array_add(nodes, node);
         }
         if (nodes->len == (guint)query->limit)
@@ -568,15 +573,20 @@ GPtrArray *sqlite_run_nodes(Store *base, const RunNodeQuery *query, gint64 *ret_
         return ok ? g_steal_pointer(&nodes) : NULL;
 }
 
-bool sqlite_last_job(Store *base, gint64 *ret, GError **error)
+bool sqlite_run_moment(Store *base, gint64 run, RunMoment *ret, GError **error)
 {
         SqliteStore *store = sqlite_store(base);
         Conn *conn = pool_take(&store->pool, error);
-        bool ok = conn && conn_step(conn, LAST_SEQ, error) == STEP_ROW;
+        bool ok;
 
-        *ret = ok ? conn_int(conn, LAST_SEQ, 0) : 0;
-        if (conn)
-                pool_give(&store->pool, conn);
+        *ret = (RunMoment){ 0 };
+        if (!conn)
+                return false;
+        conn_bind_int(conn, RUN_MOMENT, 1, run);
+        ok = conn_step(conn, RUN_MOMENT, error) == STEP_ROW;
+        if (ok)
+                *ret = (RunMoment){ conn_int(conn, RUN_MOMENT, 0), conn_int(conn, RUN_MOMENT, 1) };
+        pool_give(&store->pool, conn);
         return ok;
 }
 

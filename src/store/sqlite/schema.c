@@ -234,6 +234,9 @@ const char *const schema_migrations[] = {
         /* The directory in which the commands of a stored version begin, as JSON, and all that its runs use, as hashes. */
         "ALTER TABLE pipeline_version ADD COLUMN files TEXT;"
         "ALTER TABLE pipeline_version ADD COLUMN packages TEXT;",
+        /* Who follows a run finds by `taken` which results from the cache are new: their jobs are old. */
+        "ALTER TABLE run_node ADD COLUMN taken INTEGER NOT NULL DEFAULT 0;"
+        "CREATE INDEX run_node_taken ON run_node (run, taken) WHERE taken > 0;",
 };
 const int schema_n_migrations = G_N_ELEMENTS(schema_migrations);
 

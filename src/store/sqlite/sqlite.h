@@ -70,7 +70,7 @@ enum { /* their places in a row; RUN_TEXT_COLUMNS may follow */
         "run_node.run, run_node.node, run_node.dag, run_node.component, run_node.number, run_node.state, "   \
         "run_node.flags, run_node.job, run_node.started, run_node.finished, run_node.message, "              \
         "run_node.made_by, iif(run_node.made_by, (SELECT maker.id FROM run AS maker"                         \
-        " WHERE maker.seq = run_node.made_by), NULL), run_node.reuse"
+        " WHERE maker.seq = run_node.made_by), NULL), run_node.reuse, run_node.taken"
 #define RUN_CHILD_COLUMNS                                                                                    \
         "run_child.run, run_child.dag, run_child.component, first, count, rest, list, pause, pause_at, pause_epoch, passed"
 #define ARTIFACT_COLUMNS                                                                                     \
@@ -137,7 +137,7 @@ RunRecord *sqlite_run_by_seq(Store *base, gint64 seq, bool text, GError **error)
 RunRecord *sqlite_run_by_key(Store *base, const char *user, const char *key, GError **error);
 GPtrArray *sqlite_runs(Store *base, const RunQuery *query, gint64 *ret_next, GError **error);
 GPtrArray *sqlite_run_nodes(Store *base, const RunNodeQuery *query, gint64 *ret_next, GError **error);
-bool sqlite_last_job(Store *base, gint64 *ret, GError **error);
+bool sqlite_run_moment(Store *base, gint64 run, RunMoment *ret, GError **error);
 GPtrArray *sqlite_run_children(Store *base, gint64 run, int limit, GError **error);
 GArray *sqlite_run_loop_counts(Store *base, gint64 run, guint32 longer, int limit, GError **error);
 bool sqlite_run_counts(Store *base, gint64 run, gint64 ret[NODE_STATES], GError **error);

@@ -561,8 +561,8 @@ static void test_retry(void)
         g_assert_cmpint(((RunNodeRecord *)nodes->pdata[1])->made_by, ==, 0);
         g_assert_null(((RunNodeRecord *)nodes->pdata[1])->made_id);
 
-        const RunNodeQuery with_job = { .run = 2, .job_upto = 1, .limit = 10 };
-        const RunNodeQuery behind_job = { .run = 2, .job_after = 1, .job_upto = 2, .limit = 10 };
+        const RunNodeQuery with_job = { .run = 2, .new_jobs = true, .upto = { 1, 0 }, .limit = 10 };
+        const RunNodeQuery behind_job = { .run = 2, .new_jobs = true, .from = { 1, 0 }, .upto = { 2, 0 }, .limit = 10 };
         g_autoptr(GPtrArray) jobs = store_run_nodes(store, &with_job, &next, &error);
         g_assert_cmpuint(jobs->len, ==, 1); /* node 3, with job 1; node 4 has none */
         g_assert_cmpuint(((RunNodeRecord *)jobs->pdata[0])->node, ==, 3);
@@ -585,6 +585,49 @@ static void test_retry(void)
         g_autoptr(RunRecord) old = store_run_expired(store, 9000, &error);
         g_assert_cmpint(old->seq, ==, 1);
         g_assert_no_error(error);
+}
+
+/* A result from the cache is new when it is taken, not when its job was made. */
+static void test_taken(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(Store) store = open_store(dir);
+        g_autoptr(Batch) batch = batch_new();
+        RunNodeRecord *late = make_kept(1, 3, 1), *early = make_kept(1, 4, 1), *kept = make_kept(1, 5, 1);
+        g_autoptr(GError) error = NULL;
+        RunMoment moment;
+        gint64 next;
+
+        early->taken = 1;
+        late->taken = 2;
+        late->job = early->job = kept->job = 1;
+        commit_job(store, 1);
+        batch_put(batch, RECORD_NEW_RUN, make_run(1, "ann", NULL));
+        batch_put(batch, RECORD_RUN_NODE, late);
+        batch_put(batch, RECORD_RUN_NODE, early);
+        batch_put(batch, RECORD_RUN_NODE, kept);
+        commit(store, batch);
+        g_assert_true(store_run_moment(store, 1, &moment, &error));
+        g_assert_true(moment.job == 1 && moment.taken == 2);
+        g_assert_true(store_run_moment(store, 2, &moment, &error));
+        g_assert_cmpint(moment.taken, ==, 0);
+
+        static const struct {
+                RunMoment from, upto;
+                guint node; /* the only one */
+        } cases[] = { { { 0, 0 }, { 1, 0 }, 5 }, { { 0, 0 }, { 0, 1 }, 4 }, { { 7, 1 }, { 7, 2 }, 3 } };
+        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+                const RunNodeQuery query = { .run = 1,
+                                             .new_jobs = true,
+                                             .from = cases[i].from,
+                                             .upto = cases[i].upto,
+                                             .limit = 10 };
+                g_autoptr(GPtrArray) nodes = store_run_nodes(store, &query, &next, &error);
+
+                g_assert_no_error(error);
+                g_assert_cmpuint(nodes->len, ==, 1);
+                g_assert_cmpuint(((RunNodeRecord *)nodes->pdata[0])->node, ==, cases[i].node);
+        }
 }
 
 /* A retry is first stored as dropped, while what it keeps is copied: nobody sees it, a start does not load it, and its
@@ -672,6 +715,7 @@ int main(int argc, char **argv)
         g_test_add_func("/store/run/expired", test_expired);
         g_test_add_func("/store/run/retry", test_retry);
         g_test_add_func("/store/run/hidden", test_hidden);
+        g_test_add_func("/store/run/taken", test_taken);
         g_test_add_func("/store/run/migration", test_migration);
         return g_test_run();
 }
