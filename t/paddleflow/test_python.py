@@ -15,6 +15,7 @@ import time
 
 import pytest
 from conftest import PATIENCE, ROOT, wait_for
+from paddlecloud.pipeline.errors import DSLError, use
 
 from paddleflow.client import LOCAL_TIME, PASSWORD, RFC3339, fresh, matches
 from paddleflow.older import PLACE, load
@@ -26,6 +27,14 @@ def load_part(name):
 
 older = load()
 Refusal = load_part("common.exception").PaddleFlowSDKException
+
+
+@pytest.fixture(autouse=True)
+def own_errors():
+    """The older module makes the errors of paddlecloud.pipeline its own, for the whole process: not beyond these tests."""
+    use(load_part("pipeline.dsl").PipelineDSLError)
+    yield
+    use(DSLError)
 
 # doc/reference/paddleflow-api.md, "The Python module".
 SIGNATURES = """

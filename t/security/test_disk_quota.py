@@ -286,7 +286,7 @@ def test_logs_and_work_directories_count(served):
     job = ann.submit(
         "dd if=/dev/zero of=scratch bs=1M count=8 2>&-; head -c 5000000 /dev/zero; echo; echo ready; sleep 600"
     )
-    log = wait_for(lambda: next(served.state.glob(f"jobs/*/{job['id']}/*/log/*"), None), what="the log")
+    log = wait_for(lambda: next(served.state.glob(f"jobs/*/{job['id']}/*/log/worker-0"), None), what="the log")
     wait_for(lambda: log.stat().st_size > 5000000, what="what the job says")
     held = ann.usage()["kinds"]
     assert held["work"]["bytes"] >= 8 * MI and held["logs"]["bytes"] >= 4 * MI
