@@ -93,7 +93,7 @@ typedef struct {
         /* Of a result from the cache: a JSON object {"run": id, "step": path, "job": id, "entry": seq, "outputs": {name: path}}.
          * NULL: it is none. */
         char *reuse;
-        gint64 taken;  /* of the results that this run took from the cache, in the order in which they were stored, from
+        gint64 taken; /* of the results that this run took from the cache, in the order in which they were stored, from
                           1; 0: it took none, or a retry kept it */
         char *job_id;  /* of `job`; NULL: none, or it was deleted; set by queries, not stored */
         char *made_id; /* of the run `made_by`; NULL: none, or it was deleted; set by queries, not stored */

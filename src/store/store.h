@@ -174,7 +174,7 @@ typedef struct {
         gint64 run;     /* seq */
         gint64 after;   /* nodes with a larger index; 0: all */
         guint32 states; /* bit set of 1u << NodeState; 0: all */
-        bool new_jobs;  /* only nodes that got their job after `from`, and not after `upto`; else these two do not count */
+        bool new_jobs; /* only nodes that got their job after `from`, and not after `upto`; else these two do not count */
         RunMoment from, upto;
         int limit; /* 1..20000 */
 } RunNodeQuery;

@@ -93,8 +93,8 @@ static char *cursor_format(const RunLogs *logs)
         GString *text = g_string_new(NULL);
 
         g_string_append_printf(text,
-                               "%" G_GINT64_FORMAT "-%" G_GINT64_FORMAT "-%" G_GINT64_FORMAT "-%" G_GINT64_FORMAT
-                               "-%" G_GINT64_FORMAT,
+                               "%" G_GINT64_FORMAT "-%" G_GINT64_FORMAT "-%" G_GINT64_FORMAT
+                               "-%" G_GINT64_FORMAT "-%" G_GINT64_FORMAT,
                                logs->low.job, logs->high.job, logs->node, logs->low.taken, logs->high.taken);
         for (guint i = 0; i < logs->open->len; i++) {
                 const Open *open = logs->open->pdata[i];
@@ -242,8 +242,7 @@ static bool read_page(RunLogs *logs, GError **error)
         GPtrArray *page;
 
         logs->next = 0;
-        page = is_empty ? g_ptr_array_new()
-                        : store_run_nodes(logs->api->store, &query, &logs->next, error);
+        page = is_empty ? g_ptr_array_new() : store_run_nodes(logs->api->store, &query, &logs->next, error);
         g_clear_pointer(&logs->page, g_ptr_array_unref);
         logs->page = page;
         logs->at = 0;

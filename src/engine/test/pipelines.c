@@ -291,7 +291,9 @@ static RunRecord *await_run(House *house, RunAnswer *answer, GError **error)
 /* Its step fails. */
 static void fail_run(House *house, gint64 seq)
 {
-        const RunNodeQuery query = { .run = seq, .new_jobs = true, .upto = { G_MAXINT64, G_MAXINT64 }, .limit = 1 };
+        const RunNodeQuery query = {
+                .run = seq, .new_jobs = true, .upto = { G_MAXINT64, G_MAXINT64 }, .limit = 1
+        };
         g_autoptr(GError) error = NULL;
         gint64 next;
         g_autoptr(GPtrArray) nodes = store_run_nodes(house->store, &query, &next, &error);

@@ -225,7 +225,9 @@ void play_end_job(const Play *play, const char *path, int status)
 void play_end_last(const Play *play, int status)
 {
         g_autoptr(GError) error = NULL;
-        const RunNodeQuery query = { .run = play->seq, .new_jobs = true, .upto = { G_MAXINT64, G_MAXINT64 }, .limit = 1000 };
+        const RunNodeQuery query = {
+                .run = play->seq, .new_jobs = true, .upto = { G_MAXINT64, G_MAXINT64 }, .limit = 1000
+        };
         gint64 next;
         g_autoptr(GPtrArray) jobs = store_run_nodes(play->house->store, &query, &next, &error);
         const RunNodeRecord *node = NULL;

@@ -562,7 +562,9 @@ static void test_retry(void)
         g_assert_null(((RunNodeRecord *)nodes->pdata[1])->made_id);
 
         const RunNodeQuery with_job = { .run = 2, .new_jobs = true, .upto = { 1, 0 }, .limit = 10 };
-        const RunNodeQuery behind_job = { .run = 2, .new_jobs = true, .from = { 1, 0 }, .upto = { 2, 0 }, .limit = 10 };
+        const RunNodeQuery behind_job = {
+                .run = 2, .new_jobs = true, .from = { 1, 0 }, .upto = { 2, 0 }, .limit = 10
+        };
         g_autoptr(GPtrArray) jobs = store_run_nodes(store, &with_job, &next, &error);
         g_assert_cmpuint(jobs->len, ==, 1); /* node 3, with job 1; node 4 has none */
         g_assert_cmpuint(((RunNodeRecord *)jobs->pdata[0])->node, ==, 3);
@@ -617,11 +619,9 @@ static void test_taken(void)
                 guint node; /* the only one */
         } cases[] = { { { 0, 0 }, { 1, 0 }, 5 }, { { 0, 0 }, { 0, 1 }, 4 }, { { 7, 1 }, { 7, 2 }, 3 } };
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
-                const RunNodeQuery query = { .run = 1,
-                                             .new_jobs = true,
-                                             .from = cases[i].from,
-                                             .upto = cases[i].upto,
-                                             .limit = 10 };
+                const RunNodeQuery query = {
+                        .run = 1, .new_jobs = true, .from = cases[i].from, .upto = cases[i].upto, .limit = 10
+                };
                 g_autoptr(GPtrArray) nodes = store_run_nodes(store, &query, &next, &error);
 
                 g_assert_no_error(error);
