@@ -43,14 +43,14 @@ typedef struct LiveSchedule {
         char *trouble;          /* why there is none; or NULL */
 } LiveSchedule;
 
+/* ---- schedules.c: the set ---- */
+
 /* NULL: there is none. */
 LiveSchedule *schedules_find(Engine *engine, gint64 seq);
 LiveSchedule *schedules_find_name(Engine *engine, const char *user, const char *name);
 guint schedules_count_of(Engine *engine, const char *user);
 /* Adds one that is new; dirty. Takes both. */
 LiveSchedule *schedules_add(Engine *engine, ScheduleRecord *record, Cron *cron);
-/* What its runs change of the definition; the caller's. Any thread. */
-json_t *schedules_request(const ScheduleRecord *record);
 /* Whose file systems its runs use. */
 const char *schedules_run_user(const ScheduleRecord *record);
 /* It is going to change. */
@@ -60,3 +60,31 @@ void schedules_end(Engine *engine, LiveSchedule *live, ScheduleState state, cons
 void schedules_drop(Engine *engine, LiveSchedule *live, const char *by);
 /* An event of the schedule, which becomes its revision. Takes `data`. */
 void schedules_note(Engine *engine, LiveSchedule *live, const char *kind, json_t *data);
+/* Those that are not deleted: borrowed, in a list that is the caller's. */
+GPtrArray *schedules_all(Engine *engine);
+/* Not deleted, and its state is `running`. */
+bool schedules_is_running(const LiveSchedule *live);
+/* Its message to people. Takes `message`; NULL: none. */
+void schedules_set_message(LiveSchedule *live, char *message);
+/* Looks at it at this time, ms. */
+void schedules_wake_at(Engine *engine, LiveSchedule *live, gint64 at);
+/* ... at the time of its next tick; at once if the clock was set back. */
+void schedules_wake_next(Engine *engine, LiveSchedule *live);
+void schedules_stop_timer(LiveSchedule *live);
+
+/* ---- schedules-tick.c: ticks that are due ---- */
+
+/* What its runs change of the definition; the caller's. Any thread. */
+json_t *schedules_request(const ScheduleRecord *record);
+/* The record of a run for this tick, ms; not in the batch yet. The caller's. */
+RunRecord *schedules_new_run(Engine *engine, const ScheduleRecord *schedule, gint64 tick);
+
+/* ---- schedules-text.c: the text of its pipeline ---- */
+
+/* Asks a worker whether its owner's runs fit into the store and, with `compile`, for the compiled text. It is looked at again after
+ * the answer. */
+void schedules_ask_text(Engine *engine, LiveSchedule *live, bool compile);
+/* The answer serves the ticks of one batch: a text may be large. */
+void schedules_forget_text(LiveSchedule *live);
+/* The first line of `error`: why a tick has to wait; the caller's. */
+char *schedules_reason_of(const GError *error);

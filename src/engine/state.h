@@ -377,7 +377,7 @@ void pipelines_drop_of(Engine *engine, const char *user);
 void pipelines_settle(Engine *engine);
 void pipelines_restore(Engine *engine);
 
-/* ---- schedules.c: schedules of stored pipelines ---- */
+/* ---- schedules*.c: schedules of stored pipelines ---- */
 
 void schedules_init(Engine *engine);
 void schedules_clear(Engine *engine);
