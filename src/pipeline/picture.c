@@ -9,323 +9,23 @@
 #include "base/word.h"
 #include "pipeline/picture-box.h"
 #include "pipeline/picture-chain.h"
+#include "pipeline/picture-component.h"
 #include "pipeline/show.h"
-#include "pipeline/shown-text.h"
 
 enum {
         GRID_MIN = 7,     /* so many steps with the same neighbours become a grid, */
         GRID_MAX = 150,   /* and more than this a stack */
         LANES_MAX = 4000, /* layers that lines pass, together */
         BUCKETS = 40,     /* of a DAG that is too large */
-        NAMES_SHOWN = 12, /* of a stack, in its details */
-        TEXT_MAX = 300,   /* characters of a value in details, with the blanks before it */
 };
 
 typedef struct {
-        const Picture *picture;
+        BoxSource source;
         GQueue open;       /* Box of a DAG whose components are not drawn yet */
         GHashTable *sizes; /* of bodies of DAGs: how many boxes they need */
-        ChainMarks *marks; /* or NULL */
         guint boxes, lines;
         bool less; /* something is drawn in less detail */
 } Build;
-
-static const Component *body_of(const Build *build, guint32 component)
-{
-        const Definition *definition = build->picture->definition;
-
-        return &definition->components[component_target(definition, component)];
-}
-
-/* ---- texts ---- */
-
-/* One line of at most TEXT_MAX characters; the caller's. Only the beginning of the text is read: a command may have 10 MB, and
- * many boxes may show it. */
-static char *line_of(const char *text)
-{
-        const char *start = text, *end;
-        g_autofree char *line = NULL;
-        int n = 0;
-
-        for (; n < TEXT_MAX && g_ascii_isspace(*start); n++)
-                start++;
-        for (end = start; n < TEXT_MAX && *end; n++)
-                end = g_utf8_next_char(end);
-        line = g_strndup(start, (gsize)(end - start));
-        g_strdelimit(line, "\n\r\t", ' ');
-        g_strchomp(line);
-        return *end ? g_strconcat(line, "…", NULL) : g_steal_pointer(&line);
-}
-
-static void add_note(Box *box, char *note)
-{
-        g_ptr_array_add(box->notes, note);
-}
-
-static void add_detail(GString *title, const char *what, const char *text)
-{
-        g_autofree char *line = text && *text ? line_of(text) : NULL;
-
-        if (line)
-                g_string_append_printf(title, "\n%s%s%s", what, *what ? ": " : "", line);
-}
-
-static const char *definition_word(const Build *build, guint32 text)
-{
-        return definition_text(build->picture->definition, text);
-}
-
-/* A text of what a component does, of which values of other components are shown as where they come from. */
-static char *shown_of(const Build *build, guint32 component, Text text)
-{
-        const Definition *definition = build->picture->definition;
-
-        return text_shown(definition, component_target(definition, component), text, 4 * (TEXT_MAX + 1));
-}
-
-static char *loop_text(const Build *build, guint32 component)
-{
-        const Definition *definition = build->picture->definition;
-        const Extra *extra = component_extra(definition, component_target(definition, component));
-        g_autofree char *list =
-                extra->loop.kind == VALUE_LIST ? NULL : shown_of(build, component, extra->loop.text);
-        g_autofree char *items = list ? line_of(list) : count_format(extra->loop.list.count, "item");
-
-        return g_strdup_printf("loop over %s", items);
-}
-
-static char *dependencies_text(const Build *build, guint32 component)
-{
-        const Definition *definition = build->picture->definition;
-        const Component *at = &definition->components[component];
-        GString *names = g_string_new(NULL);
-
-        for (guint32 k = at->dependencies; k < at[1].dependencies && names->len < TEXT_MAX; k++)
-                g_string_append_printf(names, "%s%s", names->len ? ", " : "",
-                                       component_name(definition, definition->links[k]));
-        return g_string_free(names, FALSE);
-}
-
-/* "38 of 40 succeeded, 2 failed" */
-static char *counts_text(const Box *box)
-{
-        static const NodeState order[] = { NODE_RUNNING,    NODE_STOPPING,  NODE_FAILED,
-                                           NODE_TERMINATED, NODE_CANCELLED, NODE_SKIPPED };
-        GString *text = g_string_new(NULL);
-
-        g_string_append_printf(text, "%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT, box->counts[NODE_SUCCEEDED],
-                               box->count);
-        if (box->counts[NODE_SUCCEEDED] == box->count)
-                return g_string_free(text, FALSE);
-        for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
-                if (box->counts[order[i]] > 0)
-                        g_string_append_printf(text, ", %" G_GINT64_FORMAT " %s", box->counts[order[i]],
-                                               node_state_name(order[i]));
-        return g_string_free(text, FALSE);
-}
-
-/* NULL: it has not begun, or a retry kept it. */
-static char *part_duration(const Build *build, const RunPart *part)
-{
-        gint64 end = part->finished ? part->finished : build->picture->now;
-
-        return part->started ? duration_format(MAX(end - part->started, 0)) : NULL;
-}
-
-/* ---- a component ---- */
-
-static const RunPart *part_of(const Build *build, const Box *box)
-{
-        return build->picture->parts && box->part != (guint32)RUN_PART_NONE
-                       ? run_part(build->picture->parts, box->part)
-                       : NULL;
-}
-
-static void take_state(const Build *build, Box *box, int around)
-{
-        const RunPart *part = part_of(build, box);
-
-        if (!build->picture->parts)
-                return;
-        box->state = part ? run_part_state(part, (NodeState)around) : run_part_absent((NodeState)around);
-        box->chain = build->marks && part && chain_marks_has(build->marks, box->part);
-        box->paused = part && run_part_is_paused(part);
-        if (!part)
-                return;
-        box->count = part->items;
-        for (int i = 0; i < NODE_STATES; i++)
-                box->counts[i] = part->counts[i];
-}
-
-/* "from the cache", "3 from the cache" */
-static char *cached_text(const RunPart *part)
-{
-        return part->cached == part->made ? g_strdup("from the cache")
-                                          : g_strdup_printf("%u from the cache", part->cached);
-}
-
-static const char *pause_text(const RunPart *part)
-{
-        return part->pause == RUN_PAUSE_AFTER  ? "paused after it"
-               : part->loops && part->made > 0 ? "paused before its next item"
-                                               : "paused before it";
-}
-
-/* The lines of the box of a run: its duration, and what became of its items. */
-static void note_run(const Build *build, Box *box)
-{
-        const RunPart *part = part_of(build, box);
-        g_autofree char *time = part && box->state != NODE_SKIPPED ? part_duration(build, part) : NULL;
-        bool several = part && part->items > 1;
-        g_autofree char *counts = several ? counts_text(box) : NULL;
-
-        if (part && part->made > 0 && part->kept == part->made)
-                add_note(box, g_strdup("kept from an earlier run"));
-        else if (time || counts)
-                add_note(box, g_strconcat(counts ? counts : "", counts && time ? "; " : "", time ? time : "",
-                                          NULL));
-        if (part && part->cached > 0)
-                add_note(box, cached_text(part));
-        if (part && part->pause)
-                add_note(box, g_strdup(pause_text(part)));
-}
-
-static void write_title(const Build *build, Box *box)
-{
-        const Definition *definition = build->picture->definition;
-        const Extra *extra = component_extra(definition, box->component);
-        const Component *body = body_of(build, box->component);
-        const RunPart *part = part_of(build, box);
-        g_autoptr(GString) title = g_string_new(component_name(definition, box->component));
-        g_autofree char *after = dependencies_text(build, box->component);
-        g_autofree char *loop = box->loops ? loop_text(build, box->component) : NULL;
-        g_autofree char *command = shown_of(build, box->component, body->command);
-        g_autofree char *time = part ? part_duration(build, part) : NULL;
-        g_autofree char *counts = part && part->items > 1 ? counts_text(box) : NULL;
-
-        if (box->state != BOX_DEFINITION)
-                g_string_append_printf(title, ": %s%s%s",
-                                       box->paused               ? "paused"
-                                       : box->state == NODE_NONE ? "waits"
-                                                                 : node_state_name((NodeState)box->state),
-                                       time ? ", " : "", time ? time : "");
-        add_detail(title, "", box->chain ? "on the longest chain" : NULL);
-        add_detail(title, "", counts);
-        add_detail(title, "", part ? part->message : NULL);
-        add_detail(title, "uses", extra->reference ? component_name(definition, extra->reference) : NULL);
-        add_detail(title, "after", after);
-        add_detail(title, "", loop);
-        if (box->looks) {
-                const Extra *inner =
-                        component_extra(definition, component_target(definition, box->component));
-                g_autofree char *condition = shown_of(build, box->component, inner->condition);
-
-                add_detail(title, "if", condition);
-        }
-        add_detail(title, "image", definition_word(build, body->image));
-        add_detail(title, "command", command);
-        if (box->disabled)
-                add_detail(title, "", "disabled");
-        box->title = g_string_free(g_steal_pointer(&title), FALSE);
-}
-
-/* Without its texts. `around` is the state of the DAG that it lies in. */
-static Box *bare_box(const Build *build, guint32 component, guint32 parent, int around)
-{
-        const Definition *definition = build->picture->definition;
-        const Component *body = body_of(build, component);
-        Box *box = box_new(body->dag ? BOX_DAG : BOX_STEP, component_name(definition, component));
-
-        box->component = component;
-        box->part = build->picture->parts && parent != (guint32)RUN_PART_NONE
-                            ? run_parts_find(build->picture->parts, parent, component)
-                            : (guint32)RUN_PART_NONE;
-        box->loops = body->loops;
-        box->looks = body->looks;
-        box->disabled = definition->components[component].disabled;
-        take_state(build, box, around);
-        return box;
-}
-
-static Box *component_box(const Build *build, guint32 component, guint32 parent, int around)
-{
-        const Definition *definition = build->picture->definition;
-        const Extra *extra = component_extra(definition, component),
-                    *inner = component_extra(definition, component_target(definition, component));
-        Box *box = bare_box(build, component, parent, around);
-
-        if (build->picture->parts)
-                note_run(build, box);
-        if (extra->reference)
-                add_note(box, g_strdup_printf("uses %s", component_name(definition, extra->reference)));
-        if (box->loops && !build->picture->parts)
-                add_note(box, loop_text(build, component));
-        if (box->looks) {
-                g_autofree char *shown = shown_of(build, component, inner->condition),
-                                *condition = line_of(shown);
-
-                add_note(box, g_strdup_printf("if %s", condition));
-        }
-        if (box->disabled && !build->picture->parts)
-                add_note(box, g_strdup("disabled"));
-        write_title(build, box);
-        return box;
-}
-
-/* ---- several components as one box ---- */
-
-/* What the whole is while its parts are counted. */
-static int state_of_counts(const gint64 counts[NODE_STATES])
-{
-        static const NodeState order[] = { NODE_STOPPING, NODE_RUNNING,   NODE_FAILED,   NODE_TERMINATED,
-                                           NODE_NONE,     NODE_CANCELLED, NODE_SUCCEEDED };
-
-        for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
-                if (counts[order[i]] > 0)
-                        return order[i] == NODE_NONE && counts[NODE_SUCCEEDED] > 0 ? NODE_RUNNING : order[i];
-        return NODE_SKIPPED;
-}
-
-static Box *stack_new(Build *build, const char *first)
-{
-        Box *box = box_new(BOX_STACK, first);
-
-        build->less = true;
-        box->title = g_strdup("");
-        return box;
-}
-
-/* Adds a component to a stack, by the box that it would have. */
-static void stack_add(const Build *build, Box *stack, guint32 component, guint32 parent, int around)
-{
-        g_autoptr(Box) box = bare_box(build, component, parent, around);
-
-        if (stack->count < NAMES_SHOWN) {
-                g_autofree char *title = stack->title;
-
-                stack->title = g_strconcat(title, *title ? ", " : "", box->name, NULL);
-        }
-        stack->count++;
-        stack->chain |= box->chain;
-        if (box->state != BOX_DEFINITION)
-                stack->counts[box->state == NODE_LOOKING || box->state == NODE_STARTING ? NODE_NONE
-                                                                                        : box->state]++;
-}
-
-static void stack_finish(const Build *build, Box *stack, const char *last)
-{
-        g_autofree char *count = count_format(stack->count, "component"), *title = stack->title,
-                        *counts = NULL;
-        g_autofree char *name = stack->name;
-
-        stack->name = stack->count > 1 ? g_strdup_printf("%s … %s", name, last) : g_strdup(name);
-        if (build->picture->parts) {
-                stack->state = state_of_counts(stack->counts);
-                counts = counts_text(stack);
-        }
-        add_note(stack, counts ? g_strdup_printf("%s: %s", count, counts) : g_strdup(count));
-        stack->title = g_strdup_printf("%s\n%s%s", count, title, stack->count > NAMES_SHOWN ? ", …" : "");
-}
 
 /* ---- the components of a DAG ---- */
 
@@ -355,11 +55,11 @@ static guint64 mix(guint64 word)
 /* Equal for steps with the same dependencies and dependants; 0 for DAGs. */
 static guint64 signature(const Build *build, guint32 component)
 {
-        const Definition *definition = build->picture->definition;
+        const Definition *definition = build->source.picture->definition;
         const Component *at = &definition->components[component];
         guint64 sum = 1;
 
-        if (body_of(build, component)->dag)
+        if (picture_body(&build->source, component)->dag)
                 return 0;
         for (guint32 k = at->dependencies; k < at[1].dependencies; k++)
                 sum += mix(definition->links[k] * 2u + 1);
@@ -414,7 +114,7 @@ static void join_alike(const Build *build, Inside *inside, guint32 *ret_n)
 /* The lines between boxes, each once. NULL: more than `most`. */
 static GArray *find_lines(const Build *build, const Inside *inside, guint most)
 {
-        const Definition *definition = build->picture->definition;
+        const Definition *definition = build->source.picture->definition;
         g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, guint64_free, NULL);
         g_autoptr(GArray) lines = g_array_new(FALSE, FALSE, sizeof(BoxLine));
 
@@ -456,7 +156,7 @@ static guint count_lanes(const GArray *lines, guint32 n)
 /* Layers of components, BUCKETS at most, as one box each. */
 static guint32 join_layers(const Build *build, Inside *inside)
 {
-        const Definition *definition = build->picture->definition;
+        const Definition *definition = build->source.picture->definition;
         g_autoptr(GArray) edges = g_array_new(FALSE, FALSE, sizeof(LayoutEdge));
         g_autofree guint32 *layers = g_new0(guint32, inside->n + 1);
         guint32 most = 0, share, used = 0;
@@ -510,7 +210,8 @@ static Box *several_new(Build *build, const Inside *inside, guint32 component, g
                 build->boxes += n;
                 return grid_new(n);
         }
-        return stack_new(build, component_name(build->picture->definition, component));
+        build->less = true;
+        return picture_stack_new(component_name(build->source.picture->definition, component));
 }
 
 /* Fills the boxes: one for one component, a grid or a stack for several. False: the work was cancelled. */
@@ -532,21 +233,22 @@ static bool fill_boxes(Build *build, Inside *inside, guint32 n, const Box *dag)
                         return false;
                 box = inside->boxes->pdata[at];
                 if (counts[at] == 1) {
-                        inside->boxes->pdata[at] = component_box(build, component, dag->part, dag->state);
+                        inside->boxes->pdata[at] =
+                                picture_component(&build->source, component, dag->part, dag->state);
                         continue;
                 }
                 if (!box)
                         box = inside->boxes->pdata[at] = several_new(build, inside, component, counts[at]);
                 if (box->kind == BOX_GRID)
                         g_ptr_array_add(box->children,
-                                        component_box(build, component, dag->part, dag->state));
+                                        picture_component(&build->source, component, dag->part, dag->state));
                 else
-                        stack_add(build, box, component, dag->part, dag->state);
+                        picture_stack_add(&build->source, box, component, dag->part, dag->state);
         }
         for (guint32 i = 0; i < n; i++)
                 if (((Box *)inside->boxes->pdata[i])->kind == BOX_STACK)
-                        stack_finish(build, inside->boxes->pdata[i],
-                                     component_name(build->picture->definition, lasts[i]));
+                        picture_stack_finish(&build->source, inside->boxes->pdata[i],
+                                             component_name(build->source.picture->definition, lasts[i]));
         return true;
 }
 
@@ -582,16 +284,16 @@ static void open_children(Build *build, Box *dag)
 
 static void leave_closed(Build *build, Box *dag)
 {
-        const Component *at = body_of(build, dag->component);
+        const Component *at = picture_body(&build->source, dag->component);
 
         build->less = true;
-        add_note(dag, count_format(at[1].children - at->children, "component"));
+        picture_note(dag, count_format(at[1].children - at->children, "component"));
 }
 
 /* Marks the lines between boxes that follow each other in the longest chain, and in a row of stacks those between them. */
 static void mark_lines(const Build *build, const Inside *inside, guint32 part)
 {
-        const GArray *links = build->marks ? chain_marks_links(build->marks, part) : NULL;
+        const GArray *links = build->source.marks ? chain_marks_links(build->source.marks, part) : NULL;
 
         for (guint i = 0; links && i < links->len; i++) {
                 const ChainLink *link = &g_array_index(links, ChainLink, i);
@@ -609,7 +311,7 @@ static void mark_lines(const Build *build, const Inside *inside, guint32 part)
 
 static void expand(Build *build, Box *dag, guint32 body, bool outermost)
 {
-        const Component *at = &build->picture->definition->components[body];
+        const Component *at = &build->source.picture->definition->components[body];
         g_auto(Inside) inside = { .first = at->children, .n = at[1].children - at->children };
         guint32 n;
 
@@ -632,7 +334,7 @@ static void expand(Build *build, Box *dag, guint32 body, bool outermost)
 
 static guint32 boxes_inside(Build *build, guint32 body)
 {
-        const Component *at = &build->picture->definition->components[body];
+        const Component *at = &build->source.picture->definition->components[body];
         g_auto(Inside) inside = { .first = at->children, .n = at[1].children - at->children };
         gpointer known = g_hash_table_lookup(build->sizes, GUINT_TO_POINTER(body));
         guint32 n;
@@ -647,7 +349,7 @@ static guint32 boxes_inside(Build *build, guint32 body)
 
 static guint32 boxes_of(Build *build, const Box *dag)
 {
-        return boxes_inside(build, component_target(build->picture->definition, dag->component));
+        return boxes_inside(build, component_target(build->source.picture->definition, dag->component));
 }
 
 static int compare_sizes(const void *a, const void *b)
@@ -683,8 +385,8 @@ static void expand_level(Build *build)
                 Box *dag = g_queue_pop_head(&build->open);
 
                 if (boxes_of(build, dag) <= limit)
-                        expand(build, dag, component_target(build->picture->definition, dag->component),
-                               false);
+                        expand(build, dag,
+                               component_target(build->source.picture->definition, dag->component), false);
                 else
                         leave_closed(build, dag);
         }
@@ -695,8 +397,8 @@ static Box *frame_new(const Build *build, const char *name, guint32 part)
         Box *box = box_new(BOX_FRAME, name);
 
         box->part = part;
-        if (build->picture->run)
-                box->state = (int)run_record_state(build->picture->run);
+        if (build->source.picture->run)
+                box->state = (int)run_record_state(build->source.picture->run);
         return box;
 }
 
@@ -705,14 +407,15 @@ static Box *frame_new(const Build *build, const char *name, guint32 part)
 /* The entry points, and behind them post_process. */
 static Box *build_all(Build *build)
 {
-        const Definition *definition = build->picture->definition;
+        const Definition *definition = build->source.picture->definition;
         const Component *post = &definition->components[DEFINITION_POST];
         g_autoptr(Box) entries = frame_new(build, "entry points", RUN_PART_ROOT), end = NULL;
         const BoxLine line = { .from = 0,
                                .to = 1,
                                .always = true,
-                               .chain = build->marks && chain_marks_has(build->marks, RUN_PART_POST) &&
-                                        chain_marks_has(build->marks, RUN_PART_ROOT) };
+                               .chain = build->source.marks &&
+                                        chain_marks_has(build->source.marks, RUN_PART_POST) &&
+                                        chain_marks_has(build->source.marks, RUN_PART_ROOT) };
         Box *all;
 
         expand(build, entries, DEFINITION_ROOT, true);
@@ -751,8 +454,8 @@ static char *heading_of(const Picture *picture)
 /* What a reader should know of the whole; NULL: nothing. */
 static char *remark_of(const Build *build)
 {
-        const RunRecord *run = build->picture->run;
-        bool partial = run && run_parts_are_partial(build->picture->parts);
+        const RunRecord *run = build->source.picture->run;
+        bool partial = run && run_parts_are_partial(build->source.picture->parts);
         g_autofree char *rest = run ? g_strdup_printf("`paddle run show %s` lists the rest", run->id)
                                     : g_strdup("`paddle pipeline show` lists all");
 
@@ -767,21 +470,22 @@ static char *remark_of(const Build *build)
 /* "longest chain: 12.3 s in 4 steps" */
 static char *chain_text(const Build *build)
 {
-        const GArray *chain = build->picture->chain;
-        g_autofree char *time = build->marks ? duration_format(chain_marks_time(build->marks)) : NULL;
-        g_autofree char *steps = build->marks ? count_format(chain->len, "step") : NULL;
+        const GArray *chain = build->source.picture->chain;
+        g_autofree char *time =
+                build->source.marks ? duration_format(chain_marks_time(build->source.marks)) : NULL;
+        g_autofree char *steps = build->source.marks ? count_format(chain->len, "step") : NULL;
 
-        return build->marks && chain->len > 0 ? g_strdup_printf("longest chain: %s in %s", time, steps)
-                                              : NULL;
+        return build->source.marks && chain->len > 0 ? g_strdup_printf("longest chain: %s in %s", time, steps)
+                                                     : NULL;
 }
 
 static char *draw_page(const Build *build, const Box *all)
 {
-        const RunRecord *run = build->picture->run;
-        g_autofree char *heading = heading_of(build->picture), *remark = remark_of(build),
+        const RunRecord *run = build->source.picture->run;
+        g_autofree char *heading = heading_of(build->source.picture), *remark = remark_of(build),
                         *chain = chain_text(build);
-        g_autofree char *about =
-                run && run->message ? line_of(run->message) : definition_count(build->picture->definition);
+        g_autofree char *about = run && run->message ? picture_line(run->message)
+                                                     : definition_count(build->source.picture->definition);
         const BoxPage page = { .heading = heading, .about = { about, remark }, .chain = chain };
 
         return box_draw(all, &page);
@@ -812,19 +516,19 @@ static void build_clear(Build *build)
 {
         g_hash_table_unref(build->sizes);
         g_queue_clear(&build->open);
-        chain_marks_free(build->marks);
+        chain_marks_free(build->source.marks);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Build, build_clear)
 
 char *picture_draw(const Picture *picture)
 {
-        g_auto(Build) build = { .picture = picture };
+        g_auto(Build) build = { .source.picture = picture };
         g_autoptr(Box) all = NULL;
 
         g_queue_init(&build.open);
         build.sizes = g_hash_table_new(NULL, NULL);
         if (picture->parts && picture->chain)
-                build.marks = chain_marks_new(picture->parts, picture->chain);
+                build.source.marks = chain_marks_new(picture->parts, picture->chain);
         all = build_all(&build);
         if (!cancel_check()) /* what was built is not whole */
                 return NULL;
