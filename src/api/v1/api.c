@@ -44,6 +44,7 @@ const HttpRoute *const *api_routes(void)
                                                 pipeline_routes,
                                                 schedule_routes,
                                                 cache_routes,
+                                                cache_why_routes,
                                                 NULL };
 
         return all;

@@ -40,7 +40,7 @@ extern const HttpRoute system_routes[], job_routes[], change_routes[], event_rou
         secret_routes[], catalog_routes[], filesystem_routes[], scheduler_routes[], metrics_routes[],
         ask_routes[], exec_routes[], storage_routes[], audit_routes[], sso_routes[], result_routes[],
         run_routes[], run_sum_routes[], run_pause_routes[], artifact_routes[], cache_routes[],
-        pipeline_routes[], schedule_routes[];
+        cache_why_routes[], pipeline_routes[], schedule_routes[];
 
 /* The parameter `user` of routes below /v1/jobs/{job}: its sentence, and a query with nothing else. */
 #define WHOSE_JOB "Whose job a name means (administrators)."
@@ -92,6 +92,11 @@ void api_show_object(HttpRequest *request, void *arg);
 void api_create_object(HttpRequest *request, void *arg);
 void api_change_object(HttpRequest *request, void *arg);
 void api_drop_object(HttpRequest *request, void *arg);
+
+/* ---- cache.c ---- */
+
+json_t *api_format_cache_entry(const CacheEntry *entry); /* as in a list */
+json_t *api_cache_body(const CacheEntry *entry);         /* CacheEntry.body, {} if it cannot be read */
 
 /* ---- filesystems.c ---- */
 
