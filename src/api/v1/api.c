@@ -16,36 +16,14 @@ enum { TEXT_SIZE = 3072, MOVING_SIZE = 1536 }; /* of a job, about; longer texts 
 
 const HttpRoute *const *api_routes(void)
 {
-        static const HttpRoute *const all[] = { system_routes,
-                                                metrics_routes,
-                                                job_routes,
-                                                change_routes,
-                                                ask_routes,
-                                                event_routes,
-                                                log_routes,
-                                                package_routes,
-                                                file_routes,
-                                                token_routes,
-                                                user_routes,
-                                                second_factor_routes,
-                                                secret_routes,
-                                                catalog_routes,
-                                                filesystem_routes,
-                                                scheduler_routes,
-                                                exec_routes,
-                                                storage_routes,
-                                                audit_routes,
-                                                sso_routes,
-                                                result_routes,
-                                                run_routes,
-                                                run_sum_routes,
-                                                run_pause_routes,
-                                                artifact_routes,
-                                                pipeline_routes,
-                                                schedule_routes,
-                                                cache_routes,
-                                                cache_why_routes,
-                                                NULL };
+        static const HttpRoute *const all[] = {
+                system_routes,    metrics_routes,       job_routes,     change_routes,    ask_routes,
+                event_routes,     log_routes,           package_routes, file_routes,      token_routes,
+                user_routes,      second_factor_routes, secret_routes,  catalog_routes,   filesystem_routes,
+                scheduler_routes, exec_routes,          storage_routes, audit_routes,     sso_routes,
+                result_routes,    run_routes,           run_sum_routes, run_pause_routes, artifact_routes,
+                pipeline_routes,  schedule_routes,      cache_routes,   cache_why_routes, NULL
+        };
 
         return all;
 }
