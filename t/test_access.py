@@ -8,6 +8,7 @@ import re
 
 import pytest
 from conftest import ROOT, Reply, Server, UnixConnection, wait_for
+from test_packages import tar_of
 
 METHODS = ("get", "post", "put", "delete", "patch")
 VERBS = ("list", "show", "create", "update", "delete")
@@ -229,7 +230,8 @@ class House:
         return {"path": path}
 
     def a_package(self, role):
-        return {"hash": "0" * 64}
+        headers = {"Authorization": f"Bearer {self.tokens['owner']}", "Content-Type": "application/x-tar"}
+        return {"hash": self.server.post("/v1/packages", tar_of(("x", b"")), headers=headers).json["package"]}
 
     THINGS = {
         "job": a_job,
@@ -281,15 +283,19 @@ QUERIES = {
     "/v1/events": "?since=0",
     "/v1/secrets/{name}": "?user=olga",
     "/v1/filesystems/{name}": "?user=olga",
+    "/v1/packages/{hash}/compare": "?with={hash}",
 }
 
 
-def is_denied(reply, kind):
-    """401 and 403; another's job or token is not told apart from one that is not there."""
+def is_denied(reply, kind, verb):
+    """401 and 403; another's job, token or package is not told apart from one that is not there. Whoever sends the contents of
+    a package may do that for any hash."""
     if reply.status in (401, 403):
         assert reply.json["code"] == ("unauthenticated" if reply.status == 401 else "denied"), reply.body
         return True
-    return reply.status == 404 and kind in ("job", "run", "pipeline", "schedule", "log", "event", "token")
+    if reply.status != 404:
+        return False
+    return kind in ("job", "run", "pipeline", "schedule", "log", "event", "token") or (kind, verb) == ("package", "show")
 
 
 def expects(rules, scopes, kind, verb, holds, scope):
@@ -302,7 +308,7 @@ def expects(rules, scopes, kind, verb, holds, scope):
 
 
 def real_path(path, thing):
-    return re.sub(r"\{(\w+)\}", lambda name: str(thing[name[1]]), path) + QUERIES.get(path, "")
+    return re.sub(r"\{(\w+)\}", lambda name: str(thing[name[1]]), path + QUERIES.get(path, ""))
 
 
 def test_every_route_with_every_role_and_token(house):
@@ -322,7 +328,7 @@ def test_every_route_with_every_role_and_token(house):
                 known = {"owner"} if path == "/v1/whoami" and "user" in holds else set()  # it is about the caller
                 expected = expects(rules, scopes, kind, verb, holds | known, scope)
                 asked += 1
-                if is_denied(reply, kind) == expected or reply.status >= 500:
+                if is_denied(reply, kind, verb) == expected or reply.status >= 500:
                     wrong.append(
                         f"{method} {real_path(path, thing)} ({kind}, {verb}) as {role} with {scope}: {reply.status}, "
                         f"expected {'leave' if expected else 'refusal'}"

@@ -162,7 +162,10 @@ def test_replies_are_as_described(shared_server, document):
     check("POST", "/v1/packages/offer", manifest_of({"other": other}), headers=text)
     check("PUT", f"/v1/packages/blobs/{digest(other)}?offset=0&last=true", other, route="/v1/packages/blobs/{hash}")
     check("POST", f"/v1/packages/{digest(manifest)}/commit", route="/v1/packages/{hash}/commit")
-    check("POST", "/v1/packages", tar_of(("a", b"x")))
+    made = check("POST", "/v1/packages", tar_of(("a", b"x"))).json["package"]
+    route = "/v1/packages/{hash}/compare"
+    check("GET", f"/v1/packages/{digest(manifest)}/compare?with={made}&limit=1", route=route)
+    check("GET", f"/v1/packages/{made}/compare?with={'0' * 64}", route=route, status=404)
     check("POST", "/v1/package", tar_of(("a", b"x")))
     spec = {"command": ["sh", "-c", "echo x"], "package": digest(manifest), "package_name": "x", "env": {"A": "1"}}
     job = check("POST", "/v1/jobs", {**spec, "output": "openapi", "roles": [{"name": "worker", "cpu": "1"}]}).json["id"]

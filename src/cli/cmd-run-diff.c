@@ -13,6 +13,8 @@
 enum {
         FILES_MAX = 50,                    /* that are compared */
         FILE_BYTES_MAX = 16 * 1024 * 1024, /* of a file; the server reads it */
+        PACKAGES_MAX = 20,                 /* pairs of packages that are compared */
+        PACKAGE_FILES_MAX = 1000,          /* of a pair, with --all; the server names no more */
 };
 
 typedef struct {
@@ -166,9 +168,51 @@ static void compare_artifacts(Cli *cli, json_t *diff)
         run_diff_settle(diff);
 }
 
+/* ---- files of packages ---- */
+
+static json_t *ask_package(Cli *cli, const json_t *package, int limit, GError **error)
+{
+        g_autofree char *hash = g_uri_escape_string(text_of(package, "a"), NULL, false),
+                        *most = g_strdup_printf("%d", limit);
+        g_autoptr(GString) path = g_string_new(NULL);
+        json_t *reply = NULL;
+
+        g_string_printf(path, "/v1/packages/%s/compare", hash);
+        url_add_query(path, "with", text_of(package, "b"));
+        url_add_query(path, "limit", most);
+        return http_call_json(cli->client, "GET", path->str, NULL, &reply, error) ? reply : NULL;
+}
+
+static void compare_package(Cli *cli, json_t *package, int limit)
+{
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) reply = ask_package(cli, package, limit, &error);
+        json_t *files = json_object_get(reply, "items");
+
+        if (!reply) {
+                *strchrnul(error->message, '\n') =
+                        '\0'; /* its hint is about packages that are named by hand */
+                json_object_set_new(package, "why", json_string(error->message));
+                return;
+        }
+        json_object_set(package, "files", files);
+        json_object_set_new(package, "more",
+                            json_integer(int_of(reply, "total") - (gint64)json_array_size(files)));
+}
+
+static void compare_packages(Cli *cli, json_t *diff, bool all)
+{
+        json_t *package;
+        size_t i;
+
+        json_array_foreach(json_object_get(diff, "packages"), i, package)
+                if (i < PACKAGES_MAX)
+                        compare_package(cli, package, all ? PACKAGE_FILES_MAX : RUN_DIFF_FILES_MAX);
+}
+
 /* ---- the verb ---- */
 
-static json_t *make_diff(Cli *cli, Side *a, Side *b, GError **error)
+static json_t *make_diff(Cli *cli, Side *a, Side *b, bool all, GError **error)
 {
         json_t *diff;
 
@@ -176,6 +220,7 @@ static json_t *make_diff(Cli *cli, Side *a, Side *b, GError **error)
                 return NULL;
         diff = run_diff(&(RunSide){ a->run, a->definition, a->steps, a->artifacts },
                         &(RunSide){ b->run, b->definition, b->steps, b->artifacts });
+        compare_packages(cli, diff, all);
         compare_artifacts(cli, diff);
         return diff;
 }
@@ -192,7 +237,7 @@ static bool run_diff_verb(Cli *cli, const void *target, char *const *words, GErr
         if (words[1] ? !get(cli, words[0], "", &a.run, error) || !get(cli, words[1], "", &b.run, error)
                      : !get(cli, words[0], "", &b.run, error) || !find_earlier(cli, b.run, &a.run, error))
                 return false;
-        diff = make_diff(cli, &a, &b, error);
+        diff = make_diff(cli, &a, &b, diff_options->all, error);
         if (!diff)
                 return false;
         if (format == FORMAT_TABLE || format == FORMAT_WIDE)
@@ -211,7 +256,7 @@ const Verb verb_run_diff = {
         .summary = "Compare two runs: definition, parameters, environment, artifacts, states and durations",
         .about =
                 "First it says what differs at all, then how: lines of the definition; values of parameters, as they count; "
-                "image, package and variables; artifacts that only one run has, and files of up to 16 MiB in your home whose "
+                "image, package and variables; files of packages that only one run has, or that differ; artifacts that only one run has, and files of up to 16 MiB in your home whose "
                 "content differs; components with another state, or whose time differs by a second and a quarter. With one "
                 "run it is compared with the run that it retries, or with the run of its name before it.\n\n"
                 "The exit status is 0 only if nothing differs; durations do not count. A and B are ids, or names of "

@@ -13,19 +13,23 @@
 #include "pipeline/render.h"
 #include "pipeline/step-path.h"
 #include "pipeline/value.h"
+#include "storage/hash.h"
 
 enum {
         SHOWN_MAX = 200,     /* characters of a value */
         RATIO_MS = 1000,     /* smaller differences of durations are none */
         RATIO_PERCENT = 125, /* nor those of less than a quarter */
         CELL_MAX = 40,       /* columns of a value on the terminal */
+        HASH_SHOWN = 12,     /* characters of a hash on the terminal */
 };
 
 /* ---- values of a run ---- */
 
-typedef enum { FACT_PARAMETER, FACT_ENVIRONMENT, FACT_SETTING, FACT_KINDS } FactKind;
+typedef enum { FACT_PARAMETER, FACT_ENVIRONMENT, FACT_SETTING, FACT_PACKAGE, FACT_KINDS } FactKind;
 
-static const char *const fact_parts[FACT_KINDS] = { "parameters", "environment", "settings" };
+/* Packages are compared further, and a variable may have the name "package", too. */
+static const char *const fact_parts[FACT_KINDS] = { "parameters", "environment", "settings", "environment" };
+static const char *const listed_parts[] = { "parameters", "environment", "settings" };
 
 typedef struct {
         FactKind kind;
@@ -137,7 +141,7 @@ static void put_component(Facts *facts, const Definition *definition, guint32 co
         if (definition->components[component].image != definition->image)
                 put_fact(facts, FACT_ENVIRONMENT, path, "image",
                          definition_text(definition, definition->components[component].image));
-        put_fact(facts, FACT_ENVIRONMENT, path, "package", definition_text(definition, extra->package));
+        put_fact(facts, FACT_PACKAGE, path, "package", definition_text(definition, extra->package));
         put_fact(facts, FACT_ENVIRONMENT, path, "requirements",
                  definition_text(definition, extra->requirements));
 }
@@ -228,10 +232,8 @@ static void put_request(Facts *facts, const RunSide *side)
                 is_set(side->run, "version")
                         ? g_strdup_printf("%" G_GINT64_FORMAT, int_of(side->run, "version"))
                         : NULL;
-        const char *package = text_of(request, "package");
-        g_autofree char *shown = *package ? g_strndup(package, 12) : NULL;
 
-        put_fact(facts, FACT_ENVIRONMENT, "", "package", shown);
+        put_fact(facts, FACT_PACKAGE, "", "package", text_of(request, "package"));
         put_fact(facts, FACT_ENVIRONMENT, "", "requirements", text_of(request, "requirements"));
         put_fact(facts, FACT_SETTING, "", "stored pipeline", text_of(side->run, "pipeline"));
         put_fact(facts, FACT_SETTING, "", "version", version);
@@ -261,6 +263,10 @@ static void compare_fact(const Fact *a, const Fact *b, json_t *diff)
         json_array_append_new(json_object_get(diff, fact_parts[either->kind]),
                               json_pack("{s:s, s:s, s:o, s:o}", "path", either->path, "name", either->name,
                                         "a", value_or_null(a), "b", value_or_null(b)));
+        if (either->kind == FACT_PACKAGE && a && b)
+                json_array_append_new(json_object_get(diff, "packages"),
+                                      json_pack("{s:s, s:s, s:s, s:n, s:i, s:n}", "path", either->path, "a",
+                                                a->shown, "b", b->shown, "files", "more", 0, "why"));
 }
 
 static void compare_facts(const Facts *a, const Facts *b, json_t *diff)
@@ -286,8 +292,9 @@ static bool diff_facts(const RunSide *a, const RunSide *b, json_t *diff)
 
         facts_init(&left);
         facts_init(&right);
-        for (int kind = 0; kind < FACT_KINDS; kind++)
-                json_object_set_new(diff, fact_parts[kind], json_array());
+        for (gsize i = 0; i < G_N_ELEMENTS(listed_parts); i++)
+                json_object_set_new(diff, listed_parts[i], json_array());
+        json_object_set_new(diff, "packages", json_array());
         if (!put_definition(&left, a, b) || !put_definition(&right, b, a))
                 return false;
         put_request(&left, a);
@@ -556,8 +563,9 @@ static void print_line(const Printing *printing, const char *line)
 static void print_more(const Printing *printing, gint64 more, const char *what)
 {
         if (more > 0)
-                fprintf(printing->to, "  %s %" G_GINT64_FORMAT " more %s; --all shows them\n",
-                        printing->terminal->utf8 ? "…" : "...", more, what);
+                fprintf(printing->to, "  %s %" G_GINT64_FORMAT " more %s%s\n",
+                        printing->terminal->utf8 ? "…" : "...", more, what,
+                        printing->most == G_MAXINT ? "" : "; --all shows them");
 }
 
 /* "A  digits (6rpyr77cvstaad5v)  failed  4m 30s" */
@@ -611,6 +619,8 @@ static char *cell_of(const Printing *printing, const json_t *value)
         g_autofree char *visible =
                 json_is_string(value) ? text_visible(json_string_value(value)) : g_strdup("-");
 
+        if (printing->most != G_MAXINT && hash_is_valid(visible)) /* of a package */
+                return g_strndup(visible, HASH_SHOWN);
         return printing->most == G_MAXINT ? g_steal_pointer(&visible)
                                           : text_cut(visible, CELL_MAX, printing->terminal->utf8);
 }
@@ -636,6 +646,68 @@ static void print_facts(const Printing *printing, const char *part)
         }
         table_print(table, 2, printing->to);
         print_more(printing, (gint64)json_array_size(list) - printing->most, "values");
+}
+
+/* ---- files of packages ---- */
+
+static const struct {
+        const char *change, *words;
+} file_changes[] = {
+        { "differs", "differs  " },
+        { "gone", "only in A" },
+        { "new", "only in B" },
+};
+
+static void print_file(const Printing *printing, const json_t *file)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(file_changes); i++) {
+                g_autofree char *line =
+                        g_strdup_printf("  %s  %s", file_changes[i].words, text_of(file, "path"));
+
+                if (strcmp(file_changes[i].change, text_of(file, "change")) == 0)
+                        print_line(printing, line);
+        }
+}
+
+static void print_package(const Printing *printing, const json_t *package)
+{
+        const json_t *files = json_object_get(package, "files"), *file;
+        gint64 n = (gint64)json_array_size(files);
+        g_autofree char *title = *text_of(package, "path")
+                                         ? g_strdup_printf("files of %s.package", text_of(package, "path"))
+                                         : g_strdup("files of the package");
+        size_t i;
+
+        fprintf(printing->to, "\n");
+        print_line(printing, title);
+        if (is_set(package, "why")) {
+                g_autofree char *line = g_strconcat("  not compared: ", text_of(package, "why"), NULL);
+
+                print_line(printing, line);
+        }
+        json_array_foreach((json_t *)files, i, file)
+                if ((int)i < printing->most)
+                        print_file(printing, file);
+        print_more(printing, MAX(n - printing->most, 0) + int_of(package, "more"), "files");
+}
+
+static void print_packages(const Printing *printing)
+{
+        const json_t *package;
+        gint64 unknown = 0;
+        size_t i;
+
+        json_array_foreach(json_object_get(printing->diff, "packages"), i, package) {
+                if (is_set(package, "files") || is_set(package, "why"))
+                        print_package(printing, package);
+                else
+                        unknown++;
+        }
+        if (unknown > 0) {
+                g_autofree char *count = count_format(unknown, "other package");
+
+                fprintf(printing->to, "\n%s: the files were not compared\n", count);
+        }
 }
 
 static void print_artifacts(const Printing *printing)
@@ -755,8 +827,9 @@ void run_diff_print(const json_t *diff, const Terminal *terminal, bool all, FILE
         print_side(&printing, "b", "B");
         print_summary(&printing);
         print_definition(&printing);
-        for (int kind = 0; kind < FACT_KINDS; kind++)
-                print_facts(&printing, fact_parts[kind]);
+        for (gsize i = 0; i < G_N_ELEMENTS(listed_parts); i++)
+                print_facts(&printing, listed_parts[i]);
+        print_packages(&printing);
         print_artifacts(&printing);
         print_steps(&printing);
 }

@@ -119,7 +119,7 @@ static const struct {
                             [VERB_DELETE] = OWN | SUBMIT } },
         [ACCESS_PACKAGE] = { "package",
                              { [VERB_LIST] = USER | READ,
-                               [VERB_SHOW] = USER | READ,
+                               [VERB_SHOW] = OWN | READ,
                                [VERB_CREATE] = USER | SUBMIT,
                                [VERB_UPDATE] = OWN | SUBMIT,
                                [VERB_DELETE] = OWN | SUBMIT } },

@@ -2,6 +2,7 @@
  * no directories that matter to a job without their files. */
 #include <string.h>
 
+#include "base/err.h"
 #include "package/internal.h"
 
 typedef struct {
@@ -45,11 +46,24 @@ static void compare(const GPtrArray *was, const GPtrArray *now, Changes *changes
         }
 }
 
-json_t *package_store_compare(PackageStore *store, const char *was, const char *now, guint max,
-                              guint *ret_total, GError **error)
+/* What others have sent is not told apart from what is nowhere. */
+static Manifest *recall(PackageStore *store, const char *user, const char *hash, GError **error)
 {
-        g_autoptr(Manifest) left = manifest_recall(store, was, error);
-        g_autoptr(Manifest) right = left ? manifest_recall(store, now, error) : NULL;
+        bool has = user ? package_store_has(store, user, hash) : packages_have_tree(store, hash);
+
+        if (has)
+                return manifest_recall(store, hash, error);
+        err_set(error, ERR_NOT_FOUND,
+                "there is no package '%s'%s%s\nA package is removed some time after it was last used.", hash,
+                user ? " of " : "", user ? user : "");
+        return NULL;
+}
+
+json_t *package_store_compare(PackageStore *store, const char *user, const char *was, const char *now,
+                              guint max, guint *ret_total, GError **error)
+{
+        g_autoptr(Manifest) left = recall(store, user, was, error);
+        g_autoptr(Manifest) right = left ? recall(store, user, now, error) : NULL;
         Changes changes = { .max = max };
 
         if (!right)

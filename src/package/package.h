@@ -119,9 +119,10 @@ bool package_store_knows_requirements(PackageStore *store, const char *hash);
  * The caller's. */
 char *package_store_setup(PackageStore *store, const char *hash, const char *command, GError **error);
 /* What differs from the package `was` to the package `now`: {"path", "change": "new", "gone" or "differs"}, in order of paths, at
- * most `max` of *ret_total; a new reference. Reads the manifests of both. ERR_NOT_FOUND: one was removed. */
-json_t *package_store_compare(PackageStore *store, const char *was, const char *now, guint max,
-                              guint *ret_total, GError **error);
+ * most `max` of *ret_total; a new reference. Reads the manifests of both. `user` NULL: whoever has sent them. ERR_NOT_FOUND: the
+ * user has not sent one of them, or it was removed. */
+json_t *package_store_compare(PackageStore *store, const char *user, const char *was, const char *now,
+                              guint max, guint *ret_total, GError **error);
 /* Deletes the tree and those of its contents that no other tree has. */
 bool package_store_remove(PackageStore *store, const char *hash, GError **error);
 

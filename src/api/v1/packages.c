@@ -17,6 +17,8 @@
 #define BLOBS_MAX (16ull << 20)
 #define ARCHIVE_MAX (8ull << 30)
 
+enum { COMPARED_MAX = 1000 }; /* files in an answer */
+
 static bool check_hash(const char *hash, GError **error)
 {
         if (strlen(hash) == HASH_LEN && strspn(hash, "0123456789abcdef") == HASH_LEN)
@@ -196,12 +198,62 @@ static void post_archive(HttpRequest *request, void *arg)
         http_reply_json(request, 200, reply);
 }
 
+/* ---- two packages ---- */
+
+/* Whose packages the caller may compare; NULL: everyone's. */
+static const char *owner_of_compared(HttpRequest *request)
+{
+        const HttpCaller *caller = http_request_caller(request);
+        const HttpRoute *route = http_request_route(request);
+
+        return auth_may(caller, (AccessKind)route->kind, (AccessVerb)route->verb, false, false)
+                       ? NULL
+                       : caller->user;
+}
+
+static void compare(HttpRequest *request, void *arg)
+{
+        Api *api = arg;
+        const char *was = http_request_param(request, "hash"), *now = http_request_query(request, "with");
+        g_autoptr(GError) error = NULL;
+        g_autoptr(json_t) reply = NULL;
+        json_t *items;
+        guint total = 0;
+        gint64 limit;
+
+        if (!http_request_query_int(request, "limit", 1, COMPARED_MAX, 100, &limit))
+                return;
+        if (!now)
+                err_set(&error, ERR_INVALID, "with: the hash of the other package is missing");
+        if (!now || !check_hash(was, &error) || !check_hash(now, &error)) {
+                http_fail(request, error);
+                return;
+        }
+        items = package_store_compare(api->packages, owner_of_compared(request), was, now, (guint)limit,
+                                      &total, &error);
+        if (!items) {
+                if (err_is(error, ERR_NOT_FOUND))
+                        http_request_set_denied(request);
+                http_fail(request, error);
+                return;
+        }
+        reply = json_pack("{s:s, s:s, s:o, s:I}", "package", was, "with", now, "items", items, "total",
+                          (json_int_t)total);
+        http_reply_json(request, 200, reply);
+}
+
 #define ARCHIVE_SUMMARY                                                                                      \
         "Receive a package as an archive (tar, tar.gz, tar.xz, zip), plain or as field 'package' of a form."
 
 static const HttpParameter put_blob_query[] = {
         { "offset", HTTP_INTEGER, "Where the piece begins, after what has arrived." },
         { "last", HTTP_BOOLEAN, "It is the last piece." },
+        { 0 },
+};
+
+static const HttpParameter compare_query[] = {
+        { "with", HTTP_STRING, "The hash of the other package." },
+        { "limit", HTTP_INTEGER, "At most this many files, 1 to 1000; 100 without it." },
         { 0 },
 };
 
@@ -223,5 +275,8 @@ const HttpRoute package_routes[] = {
           .body_max = BLOBS_MAX, .request = "Bytes", .reply_status = 204, .on_pool = true },
         { "POST", "/v1/packages/{hash}/commit", ACCESS_PACKAGE, VERB_CREATE, commit,
           "Make the package whose contents are all here.", .reply = "PackageReady", .on_pool = true },
+        { "GET", "/v1/packages/{hash}/compare", ACCESS_PACKAGE, VERB_SHOW, compare,
+          "Compare two packages that the caller has sent: which files are new, gone or differ.",
+          .query = compare_query, .reply = "PackageComparison", .on_pool = true },
         { 0 },
 };

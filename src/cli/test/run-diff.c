@@ -251,6 +251,46 @@ static void test_different(void)
                         "  b     succeeded, 1m 00s  failed, 20.0 s         0.33\n");
 }
 
+/* Packages are compared by whoever can ask for their files. A variable of the name "package" is none. */
+static void test_packages(void)
+{
+        g_autofree char *hash_a = g_strnfill(64, 'a'), *hash_b = g_strnfill(64, 'b');
+        g_autofree char
+                *one = g_strdup_printf(
+                        "{'definition':'name: p\\nentry_points: {a: {command: c, env: {package: x}}}\\n',"
+                        "'request':{'package':'%s'}}",
+                        hash_a),
+                *two = g_strdup_printf(
+                        "{'definition':'name: p\\nentry_points: {a: {command: c, env: {package: y}}}\\n',"
+                        "'request':{'package':'%s'}}",
+                        hash_b);
+        const Text left = { first.run, one, first.steps, first.artifacts },
+                   right = { first.run, two, first.steps, first.artifacts };
+        g_autoptr(json_t) diff = diff_of(&left, &right);
+        const json_t *packages = json_object_get(diff, "packages");
+        json_t *package = json_array_get(packages, 0);
+        g_autofree char *unknown = print(diff, false), *lines = NULL, *all = NULL;
+
+        g_assert_cmpuint(json_array_size(packages), ==, 1);
+        g_assert_cmpstr(text_of(package, "path"), ==, "");
+        g_assert_cmpstr(text_of(package, "a"), ==, hash_a);
+        g_assert_cmpstr(text_of(package, "b"), ==, hash_b);
+        g_assert_nonnull(strstr(unknown, "1 other package: the files were not compared\n"));
+        json_object_set_new(
+                package, "files",
+                json_of("[{'path':'fit.py','change':'differs'},{'path':'\\u001b[1m','change':'new'}]"));
+        json_object_set_new(package, "more", json_integer(7));
+        lines = print(diff, false);
+        all = print(diff, true);
+        g_assert_nonnull(strstr(lines, "  package    aaaaaaaaaaaa  bbbbbbbbbbbb\n"));
+        g_assert_nonnull(strstr(lines, "\nfiles of the package\n"
+                                       "  differs    fit.py\n"
+                                       "  only in B  ?[1m\n"
+                                       "  ... 7 more files; --all shows them\n"));
+        g_assert_nonnull(strstr(all, "  ... 7 more files\n"));
+        g_assert_nonnull(strstr(all, hash_a));
+}
+
 /* A step that the cache gave has no time to compare. */
 static void test_cached(void)
 {
@@ -320,6 +360,7 @@ int main(int argc, char **argv)
         g_test_add_func("/cli/run-diff/many lines", test_many_lines);
         g_test_add_func("/cli/run-diff/different", test_different);
         g_test_add_func("/cli/run-diff/files-of-other-runs", test_files_of_other_runs);
+        g_test_add_func("/cli/run-diff/packages", test_packages);
         g_test_add_func("/cli/run-diff/cached", test_cached);
         g_test_add_func("/cli/run-diff/same", test_same);
         g_test_add_func("/cli/run-diff/changed", test_changed);

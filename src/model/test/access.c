@@ -32,7 +32,7 @@ static const struct {
         { ACCESS_LOG, "log", "uoga", "oa", "", "", "", "" },
         { ACCESS_EVENT, "event", "uoga", "oa", "", "", "", "" },
         { ACCESS_FILE, "file", "uoga", "uoga", "uoga", "oa", "oa", "" },
-        { ACCESS_PACKAGE, "package", "uoga", "uoga", "uoga", "oa", "oa", "" },
+        { ACCESS_PACKAGE, "package", "uoga", "oa", "uoga", "oa", "oa", "" },
         { ACCESS_SCHEDULER, "scheduler", "a", "a", "", "", "", "" },
         { ACCESS_STATISTICS, "statistics", "uoga", "oa", "", "", "", "" },
         { ACCESS_AUDIT, "audit", "a", "a", "", "", "", "" },
