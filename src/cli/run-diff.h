@@ -7,11 +7,12 @@
 #include "cli/cli.h"
 
 enum {
-        RUN_DIFF_FACTS_MAX = 200 * 1000,   /* parameters and variables of one run that are compared */
-        RUN_DIFF_LINES_MAX = 1000,         /* of a definition, in the JSON */
-        RUN_DIFF_LINES = 30,               /* of one part, on the terminal */
+        RUN_DIFF_FACTS_MAX = 200 * 1000,    /* parameters and variables of one run that are compared */
+        RUN_DIFF_LINES_MAX = 1000,          /* of a definition, in the JSON */
+        RUN_DIFF_LINES = 30,                /* of one part, on the terminal */
         RUN_DIFF_ARTIFACTS_MAX = 10 * 1000, /* of one run that are compared */
-        RUN_DIFF_FILES_MAX = 100,           /* of two packages, in the JSON and, unless all are wanted, for the terminal */
+        RUN_DIFF_FILES_MAX =
+                100, /* of two packages, in the JSON and, unless all are wanted, for the terminal */
 };
 
 /* One of the two. */

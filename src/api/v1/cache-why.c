@@ -175,7 +175,8 @@ static void compare_files(Api *api, Why *why)
         now = package_of(api, why->own->run_id);
         was = package_of(api, why->other->run_id);
         if (now && was && strcmp(now, was) != 0)
-                why->files = package_store_compare(api->packages, NULL, was, now, FILES_MAX, &why->n_files, NULL);
+                why->files =
+                        package_store_compare(api->packages, NULL, was, now, FILES_MAX, &why->n_files, NULL);
 }
 
 /* From the parts of the other entry to those of the step. */
