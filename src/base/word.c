@@ -43,18 +43,6 @@ const char *word_nearest(const char *word, const char *const *list)
         return nearest;
 }
 
-char *text_begin(const char *text, gsize max)
-{
-        bool whole = strlen(text) <= max;
-        g_autofree char *cut = g_strndup(text, max);
-        const char *end;
-
-        if (!whole && !g_utf8_validate(cut, -1, &end) && strlen(end) < 4)
-                cut[end - cut] = '\0';
-        g_strdelimit(cut, "\r\n", ' ');
-        return whole ? g_steal_pointer(&cut) : g_strconcat(cut, "...", NULL);
-}
-
 static bool ends_in_one_of(const char *noun, const char *const *ends)
 {
         for (; *ends; ends++)

@@ -11,10 +11,6 @@ int word_distance(const char *a, const char *b);
  * its letters plus one would be wrong. Borrowed from the list. */
 const char *word_nearest(const char *word, const char *const *list);
 
-/* The text, or its first `max` bytes at most, whole characters, and "...", if it is longer; line ends become blanks. The caller
- * frees it. */
-char *text_begin(const char *text, gsize max);
-
 /* "1 file", "3 files", "0 directories": a number with a regular English noun. Of several words the last one
  * changes ("2 parameter servers"). The caller frees it. */
 char *count_format(gint64 n, const char *noun);

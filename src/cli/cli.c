@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "base/number.h"
+#include "base/text-cut.h"
 #include "cli/discover.h"
 #include "cli/help.h"
 #include "cli/table.h"
@@ -146,7 +147,7 @@ static bool check_jobs(char *const *words, int n, GError **error)
 
         for (; *words && n > 0; words++, n--) {
                 g_autofree char *visible = text_visible(*words);
-                g_autofree char *shown = text_cut(visible, SHOWN, false);
+                g_autofree char *shown = text_cut_columns(visible, SHOWN, false);
 
                 if (!job_word_is_valid(*words))
                         return err_set(error, ERR_USAGE,

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/text-cut.h"
 #include "cli/config.h"
 #include "cli/discover.h"
 #include "cli/doctor.h"
@@ -154,7 +155,7 @@ static char *first_line_of(const char *program, const char *argument)
                           NULL, &out, NULL, &status, NULL) ||
             status != 0 || !out)
                 return NULL;
-        return g_strndup(out, strcspn(out, "\n"));
+        return text_first_line(out);
 }
 
 static Finding check_python(Patient *patient)

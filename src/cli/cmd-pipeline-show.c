@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text-cut.h"
 #include "base/word.h"
 #include "cli/listing.h"
 #include "cli/pipeline-file.h"
@@ -28,7 +29,7 @@ static void print_line(const Cli *cli, const char *line)
 {
         g_autofree char *visible = text_visible(line);
         g_autofree char *cut = cli->terminal.out_is_terminal
-                                       ? text_cut(visible, cli->terminal.width, cli->terminal.utf8)
+                                       ? text_cut_columns(visible, cli->terminal.width, cli->terminal.utf8)
                                        : g_strdup(visible);
 
         printf("%s\n", cut);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "base/text-cut.h"
 #include "base/thread-pool.h"
 #include "cli/listing.h"
 #include "cli/retry.h"

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
+#include "base/text-cut.h"
 #include "cli/hint.h"
 #include "cli/listing.h"
 #include "cli/retry.h"

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/text-cut.h"
 #include "cli/table.h"
 
 enum { WORDS_LEAST = 30 /* columns for the text before a hint */ };
@@ -53,6 +54,6 @@ char *hint_cut(const char *text, int max, bool utf8)
         if (text_columns(text) <= max)
                 return g_strdup(text);
         whole = left < WORDS_LEAST ? hint_drop(text) : g_strndup(text, (gsize)(hint - text));
-        cut = text_cut(whole, left < WORDS_LEAST ? max : left, utf8);
+        cut = text_cut_columns(whole, left < WORDS_LEAST ? max : left, utf8);
         return g_strconcat(cut, left < WORDS_LEAST ? "" : hint, NULL);
 }

@@ -9,6 +9,6 @@
  * or "worker-0: KeyError: 'lr'" if there is a last line; the caller's. */
 char *hint_drop(const char *reason);
 
-/* At most `max` columns (text_cut): the words before the hint are cut, or the hint is removed; the
+/* At most `max` columns (text_cut_columns): the words before the hint are cut, or the hint is removed; the
  * caller's. */
 char *hint_cut(const char *text, int max, bool utf8);

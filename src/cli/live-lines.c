@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/text-cut.h"
 #include "cli/tame.h"
 
 enum { ESCAPE = 0x1b };
@@ -94,10 +95,7 @@ static Cell cell_at(const char *text)
 
         if (*text == ESCAPE) /* a sequence that tame.c passes ends with one of them */
                 return (Cell){ text, strcspn(text, "mK") + 1, 0 };
-        return (Cell){ text, (gsize)(g_utf8_next_char(text) - text),
-                       g_unichar_iszerowidth(c) ? 0
-                       : g_unichar_iswide(c)    ? 2
-                                                : 1 };
+        return (Cell){ text, (gsize)(g_utf8_next_char(text) - text), unichar_columns(c) };
 }
 
 /* Removes the last visible character, and its combining characters. */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/text-cut.h"
 #include "cli/table.h"
 #include "cli/tame.h"
 
@@ -80,7 +81,7 @@ static int colour_of(LogPrefixer *prefixer, const char *member)
 
 int log_prefixer_begin(LogPrefixer *prefixer, const char *member, int max, bool redrawn, GString *out)
 {
-        g_autofree char *cut = text_columns(member) > max ? text_cut(member, max, false) : NULL;
+        g_autofree char *cut = text_columns(member) > max ? text_cut_columns(member, max, false) : NULL;
         const char *name = cut ? cut : member;
         int columns = MAX(text_columns(name), MIN(prefixer->width, max));
         int blanks = columns - text_columns(name);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/text-cut.h"
 #include "cli/table.h"
 
 enum { DRAW_MS = 100, QUIET_MS = 300, BAR_MAX = 30, BAR_MIN = 5 };
@@ -42,7 +43,7 @@ char *progress_format(const char *what, guint64 done, guint64 total, double rate
         g_string_append(out, tail);
         if (left)
                 g_string_append_printf(out, "  %s left", left);
-        return text_cut(out->str, width - 1, utf8);
+        return text_cut_columns(out->str, width - 1, utf8);
 }
 
 void progress_begin(Progress *progress, const Cli *cli, const char *what, guint64 done, guint64 total)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/text-cut.h"
 #include "base/word.h"
 #include "cli/line-diff.h"
 #include "cli/listing.h"
@@ -554,7 +555,7 @@ static void print_line(const Printing *printing, const char *line)
         g_autofree char *visible = text_visible(line);
         g_autofree char *cut =
                 printing->terminal->out_is_terminal
-                        ? text_cut(visible, printing->terminal->width, printing->terminal->utf8)
+                        ? text_cut_columns(visible, printing->terminal->width, printing->terminal->utf8)
                         : g_strdup(visible);
 
         fprintf(printing->to, "%s\n", cut);
@@ -622,7 +623,7 @@ static char *cell_of(const Printing *printing, const json_t *value)
         if (printing->most != G_MAXINT && hash_is_valid(visible)) /* of a package */
                 return g_strndup(visible, HASH_SHOWN);
         return printing->most == G_MAXINT ? g_steal_pointer(&visible)
-                                          : text_cut(visible, CELL_MAX, printing->terminal->utf8);
+                                          : text_cut_columns(visible, CELL_MAX, printing->terminal->utf8);
 }
 
 static void print_facts(const Printing *printing, const char *part)

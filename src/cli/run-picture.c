@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/text-cut.h"
 #include "cli/listing.h"
 #include "cli/paint.h"
 #include "cli/run-follow.h"
@@ -93,9 +94,10 @@ static void write_line(const Drawing *drawing, const Line *line, int names, int 
         int gap = tree && *line->after ? MAX(states - (int)strlen(line->state), 0) : 0;
         g_autofree char *before = g_strdup_printf("%s%*s", line->before, spaces, "");
         g_autofree char *plain = g_strdup_printf("%s%s%*s%s", before, line->state, gap, "", line->after);
-        g_autofree char *cut = drawing->terminal->out_is_terminal && line->kind != LINE_WHOLE
-                                       ? text_cut(plain, drawing->terminal->width, drawing->terminal->utf8)
-                                       : g_strdup(plain);
+        g_autofree char *cut =
+                drawing->terminal->out_is_terminal && line->kind != LINE_WHOLE
+                        ? text_cut_columns(plain, drawing->terminal->width, drawing->terminal->utf8)
+                        : g_strdup(plain);
         gsize from = strlen(before), to = from + strlen(line->state);
 
         if (!drawing->terminal->out_colour || strlen(cut) < to || strncmp(cut, plain, to) != 0)

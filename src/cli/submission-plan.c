@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/text-cut.h"
 #include "base/word.h"
 #include "cli/asks.h"
 #include "cli/listing.h"
@@ -160,7 +161,7 @@ static void add_setup(GString *out, const Plan *plan, const char *setup)
 
         if (!setup)
                 return;
-        line = g_strndup(setup, strcspn(setup, "\n"));
+        line = text_first_line(setup);
         files = named_files(plan, setup);
         text = g_strdup_printf("%s%s; once, and again when %s%s changes", line,
                                strlen(line) < strlen(setup) ? " ..." : "", files ? "it or one of " : "it",

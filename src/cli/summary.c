@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/text-cut.h"
 #include "cli/listing.h"
 #include "cli/paint.h"
 #include "cli/table.h"
@@ -282,7 +283,7 @@ static void member_row(Table *table, const json_t *member, bool live)
 {
         gint64 cpu_ms = used_of(member, "cpu_ms"), peak_bytes = used_of(member, "peak_memory");
         g_autofree char *why = member_end(member); /* the job's reason has the full text */
-        g_autofree char *end = text_cut(why, END_COLUMNS, true), *time = member_time(member);
+        g_autofree char *end = text_cut_columns(why, END_COLUMNS, true), *time = member_time(member);
         g_autofree char *cpu = cpu_ms > 0 ? duration_format(cpu_ms) : NULL;
         g_autofree char *peak = peak_bytes > 0 ? bytes_format((guint64)peak_bytes) : NULL;
         g_autofree char *cores = live_text(member, cores_text), *memory = live_text(member, memory_text),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text-cut.h"
 #include "cli/paint.h"
 
 struct Table {
@@ -20,19 +21,6 @@ struct Table {
         const char *(**paints)(const char *cell); /* colours of each column; NULL: none */
 };
 
-int text_columns(const char *text)
-{
-        int columns = 0;
-
-        for (; *text; text = g_utf8_next_char(text)) {
-                gunichar c = g_utf8_get_char(text);
-
-                if (!g_unichar_iszerowidth(c))
-                        columns += g_unichar_iswide(c) ? 2 : 1;
-        }
-        return columns;
-}
-
 char *text_visible(const char *text)
 {
         g_autofree char *valid = g_utf8_make_valid(text, -1);
@@ -44,47 +32,6 @@ char *text_visible(const char *text)
                 g_string_append_unichar(out, unichar_is_control(c) ? '?' : c);
         }
         return g_string_free(g_steal_pointer(&out), FALSE);
-}
-
-char *text_cut(const char *text, int max, bool utf8)
-{
-        const char *mark = utf8 ? "…" : "...";
-        int room = max - text_columns(mark), columns = 0;
-        const char *at = text;
-
-        if (text_columns(text) <= max)
-                return g_strdup(text);
-        for (; *at; at = g_utf8_next_char(at)) {
-                gunichar c = g_utf8_get_char(at);
-
-                columns += g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
-                if (columns > room)
-                        break;
-        }
-        return room > 0 ? g_strdup_printf("%.*s%s", (int)(at - text), text, mark) : g_strdup("");
-}
-
-/* The longest suffix of the text with at most `max` columns. */
-static const char *last_columns(const char *text, int max)
-{
-        int left = text_columns(text);
-
-        for (; left > max; text = g_utf8_next_char(text)) {
-                gunichar c = g_utf8_get_char(text);
-
-                left -= g_unichar_iszerowidth(c) ? 0 : g_unichar_iswide(c) ? 2 : 1;
-        }
-        return text;
-}
-
-char *text_cut_middle(const char *text, int max, bool utf8)
-{
-        int mark = text_columns(utf8 ? "…" : "..."), room = max - mark;
-        g_autofree char *first = text_cut(text, room - room / 2 + mark, utf8);
-
-        if (text_columns(text) <= max || room < 2)
-                return text_cut(text, max, utf8);
-        return g_strconcat(first, last_columns(text, max - text_columns(first)), NULL);
 }
 
 Table *table_new(const char *const *heads)
@@ -246,7 +193,7 @@ static char *fitted_cell(const Table *table, guint i, const char *cell, int widt
         if (!table->fits)
                 return g_strdup(cell);
         return table->fits[i].middle ? text_cut_middle(cell, width, table->utf8)
-                                     : text_cut(cell, width, table->utf8);
+                                     : text_cut_columns(cell, width, table->utf8);
 }
 
 /* `paints`: functions of the columns, or NULL. */

@@ -40,12 +40,6 @@ void table_row(Table *table, const char *const *cells);
  * `indent` blanks. */
 void table_print(Table *table, int indent, FILE *to);
 
-/* The width of this text on a terminal, in columns. */
-int text_columns(const char *text);
 /* The text with control bytes and invalid UTF-8 shown as '?', so that names cannot control the terminal; the
  * caller's. */
 char *text_visible(const char *text);
-/* At most `max` columns, cut with "..." or an ellipsis character; the caller's. */
-char *text_cut(const char *text, int max, bool utf8);
-/* The same, cut in the middle, for names that differ at their ends. */
-char *text_cut_middle(const char *text, int max, bool utf8);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/text-cut.h"
 #include "cli/listing.h"
 #include "cli/quota.h"
 #include "cli/table.h"
@@ -22,7 +23,7 @@ enum {
 
 static void append_cut(GString *out, const char *line, const Terminal *terminal)
 {
-        g_autofree char *cut = text_cut(line, terminal->width - 1, terminal->utf8);
+        g_autofree char *cut = text_cut_columns(line, terminal->width - 1, terminal->utf8);
 
         g_string_append(out, cut);
         g_string_append_c(out, '\n');
@@ -30,7 +31,7 @@ static void append_cut(GString *out, const char *line, const Terminal *terminal)
 
 static void append_head(GString *out, const char *line, const Terminal *terminal)
 {
-        g_autofree char *cut = text_cut(line, terminal->width - 1, terminal->utf8);
+        g_autofree char *cut = text_cut_columns(line, terminal->width - 1, terminal->utf8);
 
         g_string_append_printf(out, terminal->out_colour ? "\033[1m%s\033[0m\n" : "%s\n", cut);
 }
@@ -125,7 +126,7 @@ static int choose_kinds(const ResourceLimits *total, int width, int *ret)
 
 static void append_padded(GString *out, const char *text, int columns, bool utf8)
 {
-        g_autofree char *cut = text_cut(text, columns, utf8);
+        g_autofree char *cut = text_cut_columns(text, columns, utf8);
 
         g_string_append_printf(out, "%s%*s", cut, columns - text_columns(cut), "");
 }
@@ -333,7 +334,7 @@ static void append_all_jobs(GString *out, const TopPicture *picture, const Termi
 
 static void append_keys(GString *out, const Terminal *terminal)
 {
-        g_autofree char *cut = text_cut("q quits", terminal->width - 1, terminal->utf8);
+        g_autofree char *cut = text_cut_columns("q quits", terminal->width - 1, terminal->utf8);
 
         g_string_append_printf(out, terminal->out_colour ? "\033[2m%s\033[0m\n" : "%s\n", cut);
 }

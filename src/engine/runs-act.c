@@ -4,12 +4,12 @@
  * Other lists and conditions follow from the definition. A condition with a regular expression and a list in a long text,
  * also that of an artifact, may take long, so a worker evaluates or reads them after the commit, and its answer comes back
  * as a command. */
+#include "base/text-cut.h"
 #include "engine/runs.h"
 
 #include <string.h>
 
 #include "base/err.h"
-#include "base/word.h"
 #include "engine/run-files.h"
 #include "engine/runs-cache.h"
 #include "pipeline/condition.h"
@@ -236,7 +236,7 @@ bool runs_render_charged(const RunActor *actor, guint32 node, Rendered *ret, GEr
 
 static void answer_look(LiveRun *live, guint32 node, const char *condition, bool holds, const GError *error)
 {
-        g_autofree char *shown = error ? text_begin(condition, CONDITION_SHOWN) : NULL;
+        g_autofree char *shown = error ? text_cut_bytes(condition, CONDITION_SHOWN) : NULL;
 
         if (error)
                 runs_say(live, node,

@@ -1,12 +1,8 @@
 /* The text of a schedule's pipeline: a worker reads and compiles it for the ticks of one batch (see schedules.h). */
 #include <string.h>
 
+#include "base/text-cut.h"
 #include "engine/schedules.h"
-
-char *schedules_reason_of(const GError *error)
-{
-        return g_strndup(error->message, strcspn(error->message, "\n"));
-}
 
 typedef struct {
         Command command;
@@ -40,7 +36,7 @@ static void read_text(bool stopped, void *arg)
         g_autoptr(GError) error = NULL;
 
         if (!stopped && !run_command_check_bytes(read->engine, read->record, &error))
-                read->full = schedules_reason_of(error);
+                read->full = text_first_line(error->message);
         else if (!stopped && read->compile)
                 compile_text(read);
         inbox_put(&read->engine->inbox, &read->command);

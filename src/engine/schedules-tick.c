@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/text-cut.h"
 #include "base/word.h"
 #include "engine/pipelines.h"
 #include "engine/schedules.h"
@@ -117,7 +118,7 @@ static bool begin_run(Creating *creating, gint64 tick)
                 (void)run_command_begin(engine, g_steal_pointer(&record), live->plan);
                 creating->begun++;
         } else if (err_is(error, ERR_QUOTA)) {
-                creating->held = schedules_reason_of(error);
+                creating->held = text_first_line(error->message);
                 return false;
         } else {
                 record_end(engine, g_steal_pointer(&record), NODE_FAILED, g_strdup(error->message));
@@ -309,7 +310,7 @@ static char *hold_first(Engine *engine, LiveSchedule *live, const SchedulePlan *
         held = barred(engine, live->record, record->admin);
         if (held || run_command_check_counts(engine, record, &error))
                 return held;
-        return schedules_reason_of(error);
+        return text_first_line(error->message);
 }
 
 /* A held schedule is looked at each few seconds: its later ticks are not counted for that. True: it is held, and moved on. */

@@ -86,5 +86,3 @@ RunRecord *schedules_new_run(Engine *engine, const ScheduleRecord *schedule, gin
 void schedules_ask_text(Engine *engine, LiveSchedule *live, bool compile);
 /* The answer serves the ticks of one batch: a text may be large. */
 void schedules_forget_text(LiveSchedule *live);
-/* The first line of `error`: why a tick has to wait; the caller's. */
-char *schedules_reason_of(const GError *error);

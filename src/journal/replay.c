@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text-cut.h"
 #include "journal/journal.h"
 #include "sched/dump.h"
 #include "sched/line.h"
@@ -309,15 +310,14 @@ static bool play_line(Player *player, const char *start, const char *end)
 
 static bool wrong_line(Player *player, const char *start, const char *end, GError **error)
 {
-        g_autofree char *text = g_strndup(start, MIN((gsize)(end - start), 60));
+        g_autofree char *line = g_strndup(start, (gsize)(end - start)), *text = text_cut_bytes(line, 60);
 
         if (player->error) {
                 g_propagate_error(error, g_steal_pointer(&player->error));
                 return err_prefix(error, "line %" G_GINT64_FORMAT " of the journal: ", player->line_number);
         }
-        return err_set(error, ERR_INVALID,
-                       "line %" G_GINT64_FORMAT " of the journal cannot be played: '%s'%s",
-                       player->line_number, text, end - start > 60 ? "..." : "");
+        return err_set(error, ERR_INVALID, "line %" G_GINT64_FORMAT " of the journal cannot be played: '%s'",
+                       player->line_number, text);
 }
 
 /* Line by line until the end, or the first difference. */

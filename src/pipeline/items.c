@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/word.h"
+#include "base/text-cut.h"
 
 enum { SHOWN_MAX = 80 }; /* bytes of a value in a message */
 
@@ -16,7 +16,7 @@ struct Items {
 
 static bool no_list(const char *text, GError **error)
 {
-        g_autofree char *begin = text_begin(text, SHOWN_MAX);
+        g_autofree char *begin = text_cut_bytes(text, SHOWN_MAX);
 
         return err_set(error, ERR_INVALID,
                        "RE-02: the value of loop_argument is '%s', which is not a list, such as [1, 2]",

@@ -1,5 +1,6 @@
 /* How a picture looks (see picture-box.h): sizes of texts and boxes, colours, signs. All colours are classes with two values,
  * for light and dark; a state has a sign of its own, too, so the picture can be read without colours. */
+#include "base/text-cut.h"
 #include "pipeline/picture-box.h"
 
 #include <math.h>
@@ -86,17 +87,6 @@ static double text_width(const char *text, int size)
         return width * size;
 }
 
-/* At most `max` characters; the caller's. */
-static char *cut(const char *text, glong max)
-{
-        g_autofree char *start = NULL;
-
-        if (g_utf8_strlen(text, -1) <= max)
-                return g_strdup(text);
-        start = g_utf8_substring(text, 0, max - 1);
-        return g_strconcat(start, "…", NULL);
-}
-
 static bool is_several(const Box *box)
 {
         return box->loops || box->kind == BOX_STACK;
@@ -114,11 +104,11 @@ static bool has_bar(const Box *box)
 
 static double head_width(const Box *box)
 {
-        g_autofree char *name = cut(box->name, NAME_CHARS);
+        g_autofree char *name = text_cut(box->name, NAME_CHARS, "…");
         double width = text_width(name, NAME_SIZE) * BOLD;
 
         for (guint i = 0; i < box->notes->len; i++) {
-                g_autofree char *note = cut(box->notes->pdata[i], NOTE_CHARS);
+                g_autofree char *note = text_cut(box->notes->pdata[i], NOTE_CHARS, "…");
 
                 width = MAX(width, text_width(note, NOTE_SIZE));
         }
@@ -387,13 +377,13 @@ static void put_head(GString *out, const Box *box)
 {
         bool sign = box->state != BOX_DEFINITION;
         double x = PAD + (sign ? SIGN : 0), y = box->children ? 18 : 20;
-        g_autofree char *name = cut(box->name, NAME_CHARS);
+        g_autofree char *name = text_cut(box->name, NAME_CHARS, "…");
 
         if (sign)
                 put_sign(out, look_of(box), PAD + 6, y - 4.5);
         put_words(out, is_frame(box) ? "paddle-frame-name" : "paddle-name", x, y, name);
         for (guint i = 0; i < box->notes->len; i++) {
-                g_autofree char *note = cut(box->notes->pdata[i], NOTE_CHARS);
+                g_autofree char *note = text_cut(box->notes->pdata[i], NOTE_CHARS, "…");
 
                 put_words(out, "paddle-note", x, y + (i + 1) * LINE, note);
         }
@@ -641,11 +631,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Top, top_clear)
 
 static void measure_top(const BoxPage *page, Top *ret)
 {
-        ret->heading = cut(page->heading, HEADING_CHARS);
+        ret->heading = text_cut(page->heading, HEADING_CHARS, "…");
         ret->width = text_width(ret->heading, HEADING_SIZE) * BOLD;
         ret->height = MARGIN + HEADING_SIZE + PAD + (page->chain ? HALO : 0);
         for (gsize i = 0; i < G_N_ELEMENTS(page->about) && page->about[i]; i++) {
-                ret->about[i] = cut(page->about[i], ABOUT_CHARS);
+                ret->about[i] = text_cut(page->about[i], ABOUT_CHARS, "…");
                 ret->width = MAX(ret->width, text_width(ret->about[i], NOTE_SIZE));
                 ret->height += LINE;
         }

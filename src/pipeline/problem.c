@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/text-cut.h"
+
 /* The rank is the step of validation that finds the class: doc/reference/pipelines.md, "Order of
  * validation". */
 static const struct {
@@ -157,7 +159,7 @@ const char *problem_hint(const Problem *problem)
 
 char *problem_sentence(const Problem *problem)
 {
-        return g_strndup(problem->text, strcspn(problem->text, "\n"));
+        return text_first_line(problem->text);
 }
 
 char *problem_format(const Problem *problem)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/text-cut.h"
 #include "pipeline/run.h"
 
 enum { MESSAGE_MAX = 300 }; /* characters */
@@ -126,10 +127,8 @@ static void take_message(RunPart *part, const RunNodeRecord *node, bool first_fa
         if (!node->message || (part->message && !first_failure))
                 return;
         g_free(part->message);
-        part->message = g_utf8_validate(node->message, -1, NULL)
-                                ? g_utf8_substring(node->message, 0,
-                                                   MIN(g_utf8_strlen(node->message, -1), MESSAGE_MAX))
-                                : NULL;
+        part->message =
+                g_utf8_validate(node->message, -1, NULL) ? text_cut(node->message, MESSAGE_MAX, "") : NULL;
 }
 
 static void take_times(RunPart *part, const RunNodeRecord *node)

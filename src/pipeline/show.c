@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text-cut.h"
 #include "base/word.h"
 #include "pipeline/shown-text.h"
 
@@ -57,13 +58,7 @@ static void write_dependencies(const Drawing *drawing, guint32 i, GString *notes
 /* One line, at most SHOWN_MAX characters. */
 static char *shortened(const char *text)
 {
-        g_autofree char *line = g_strdup(text), *cut = NULL;
-
-        g_strdelimit(line, "\n\r\t", ' ');
-        if (g_utf8_strlen(line, -1) <= SHOWN_MAX)
-                return g_steal_pointer(&line);
-        cut = g_utf8_substring(line, 0, SHOWN_MAX - 3);
-        return g_strconcat(cut, "...", NULL);
+        return g_strdelimit(text_cut(text, SHOWN_MAX, "..."), "\n\r\t", ' ');
 }
 
 /* Values of other components as where they come from. */

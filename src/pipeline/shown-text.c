@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/text-cut.h"
+
 /* The text behind one of the words; NULL: it begins with none. */
 static const char *skip_word(const char *text, const char *const *words)
 {
@@ -69,16 +71,6 @@ static const Piece *origin(const Definition *definition, const Piece *piece, gui
         return piece;
 }
 
-/* Ends before a character that was cut. */
-static char *whole_characters(GString *text)
-{
-        const char *end;
-
-        if (!g_utf8_validate(text->str, (gssize)text->len, &end))
-                g_string_truncate(text, (gsize)(end - text->str));
-        return g_string_free(text, FALSE);
-}
-
 char *text_shown(const Definition *definition, guint32 component, Text text, gsize max)
 {
         GString *out = g_string_new(NULL);
@@ -93,5 +85,6 @@ char *text_shown(const Definition *definition, guint32 component, Text text, gsi
                 g_string_append_len(out, definition->texts + shown->at, (gssize)MIN(shown->len, max));
                 last = piece->last;
         }
-        return whole_characters(out);
+        g_string_truncate(out, text_whole_characters(out->str, out->len));
+        return g_string_free(out, FALSE);
 }

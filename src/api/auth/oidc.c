@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/text-cut.h"
 #include "net/client.h"
 
 enum {
@@ -118,7 +119,7 @@ static char *take_address(const Oidc *oidc, const json_t *document, const char *
 /* The cause in the issuer's name: the client's own words are about servers of the platform. */
 static bool set_away(const Oidc *oidc, const char *cause, GError **error)
 {
-        g_autofree char *line = g_strndup(cause, strcspn(cause, "\n"));
+        g_autofree char *line = text_first_line(cause);
 
         return err_set(error, ERR_UNAVAILABLE,
                        "the issuer '%s' cannot be asked: %s\nOther ways to log in go on. Try again in a "

@@ -29,6 +29,7 @@
 #include "base/file.h"
 #include "base/keyed-hash.h"
 #include "base/number.h"
+#include "base/text-cut.h"
 
 enum {
         PIECE = 32 * 1024,      /* bytes of one event's text at most, and of a pull, roughly */
@@ -434,7 +435,7 @@ static gsize whole_lines(const char *text, gsize len, gsize most, bool flush)
         if (newline)
                 return (gsize)(newline - text) + 1;
         if (len == PIECE)
-                return log_text_whole_characters(text, len);
+                return text_whole_characters(text, len);
         return flush ? len : 0;
 }
 

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/text-cut.h"
+
 static gsize without_returns(const char *line, gsize len)
 {
         while (len > 0 && line[len - 1] == '\r')
@@ -41,14 +43,6 @@ gsize log_text_stale(const char *text, gsize len)
         return len > 0 && without_returns(text, len) == 0 ? len - 1 : 0;
 }
 
-gsize log_text_whole_characters(const char *text, gsize len)
-{
-        const char *last = g_utf8_find_prev_char(text, text + len);
-        bool cut = last && g_utf8_get_char_validated(last, text + len - last) == (gunichar)-2;
-
-        return cut ? (gsize)(last - text) : len;
-}
-
 static bool is_inside_character(char c)
 {
         return ((guchar)c & 0xc0) == 0x80;
@@ -71,5 +65,5 @@ void log_text_partial(const char *text, gsize len, GString *out)
                 for (text += len - most, len = most; len > 0 && is_inside_character(*text); len--)
                         text++;
         }
-        g_string_append_len(out, text, (gssize)log_text_whole_characters(text, len));
+        g_string_append_len(out, text, (gssize)text_whole_characters(text, len));
 }

@@ -16,9 +16,6 @@ void log_text_settle(const char *text, gsize len, GString *out);
  * with the CR that marks a redrawn line. */
 gsize log_text_stale(const char *text, gsize len);
 
-/* Without the beginning of a character that goes on behind `text`. */
-gsize log_text_whole_characters(const char *text, gsize len);
-
 /* Appends what an unended line shows by now, whole characters of it: of a redrawn one its state from the
  * start, of another one its end, at most LOG_PARTIAL_MAX bytes and the mark. */
 void log_text_partial(const char *text, gsize len, GString *out);

@@ -5,7 +5,7 @@
 
 #include "api/v1/run-tree.h"
 #include "base/json.h"
-#include "base/word.h"
+#include "base/text-cut.h"
 #include "pipeline/render.h"
 #include "pipeline/run.h"
 
@@ -167,7 +167,7 @@ static json_t *short_value(const json_t *value)
 
         if (strlen(text) <= TEXT_MAX)
                 return json_incref((json_t *)value);
-        cut = text_begin(text, TEXT_MAX);
+        cut = text_cut_bytes(text, TEXT_MAX);
         return json_string(cut);
 }
 

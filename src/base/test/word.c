@@ -57,29 +57,11 @@ static void test_count(void)
         }
 }
 
-static void test_begin(void)
-{
-        static const struct {
-                const char *text;
-                gsize max;
-                const char *begin;
-        } cases[] = { { "", 3, "" },          { "abc", 3, "abc" },  { "abcd", 3, "abc..." },
-                      { "a\nb", 3, "a b" },   { "aäb", 2, "a..." }, { "aäb", 3, "aä..." },
-                      { "日本", 5, "日..." }, { "日本", 6, "日本" } };
-
-        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
-                g_autofree char *begin = text_begin(cases[i].text, cases[i].max);
-
-                g_assert_cmpstr(begin, ==, cases[i].begin);
-        }
-}
-
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/word/distance", test_distance);
         g_test_add_func("/word/nearest", test_nearest);
         g_test_add_func("/word/count", test_count);
-        g_test_add_func("/word/begin", test_begin);
         return g_test_run();
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/text-cut.h"
 #include "cli/table.h"
 
 enum { HEAD_ROOM = 2 };

@@ -1,4 +1,5 @@
 /* Texts from the table of verbs, and the look-up of a verb. */
+#include "base/text-cut.h"
 #include "cli/help.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* Hints in lines that are too narrow. */
+#include "base/text-cut.h"
 #include "cli/hint.h"
 
 #include "cli/table.h"

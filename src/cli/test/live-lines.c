@@ -1,4 +1,5 @@
 /* Incomplete lines at the bottom of a terminal. */
+#include "base/text-cut.h"
 #include "cli/live-lines.h"
 
 #include "cli/table.h"

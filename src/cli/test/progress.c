@@ -1,4 +1,5 @@
 /* The progress line fits the terminal, and shows rate and remaining time. */
+#include "base/text-cut.h"
 #include "cli/progress.h"
 
 #include "cli/table.h"

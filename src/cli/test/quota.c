@@ -1,4 +1,5 @@
 /* Bars of quota: the lengths of the parts match the figures. */
+#include "base/text-cut.h"
 #include "cli/quota.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* The picture of `paddle run show`: loops are short, failures are named, and it fits the terminal. */
+#include "base/text-cut.h"
 #include "cli/run-picture.h"
 
 #include <string.h>

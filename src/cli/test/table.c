@@ -63,29 +63,6 @@ static void test_visible(void)
         }
 }
 
-static void test_cut_middle(void)
-{
-        static const struct {
-                const char *in;
-                int max;
-                bool utf8;
-                const char *out;
-        } cases[] = {
-                { "train-digits-7", 20, true, "train-digits-7" },
-                { "train-digits-7", 9, true, "trai…ts-7" },
-                { "train-digits-7", 8, true, "trai…s-7" },
-                { "train-digits-7", 9, false, "tra...s-7" },
-                { "木木木木", 6, true, "木…木" },
-                { "abcdef", 2, true, "a…" },
-        };
-
-        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
-                g_autofree char *out = text_cut_middle(cases[i].in, cases[i].max, cases[i].utf8);
-
-                g_assert_cmpstr(out, ==, cases[i].out);
-        }
-}
-
 static const char *paint(const char *cell)
 {
         return strcmp(cell, "bad") == 0 ? "\033[31m" : "";
@@ -103,26 +80,6 @@ static void test_paint(void)
         table_row(table, (const char *const[]){ "good", "y" });
         text = printed(table, 0);
         g_assert_cmpstr(text, ==, "STATE  REST\n\033[31mbad\033[0m    x\ngood   y\n");
-}
-
-static void test_cut(void)
-{
-        static const struct {
-                const char *in;
-                int max;
-                bool utf8;
-                const char *out;
-        } cases[] = {
-                { "hello", 5, true, "hello" },   { "hello!", 5, true, "hell…" },
-                { "hello!", 5, false, "he..." }, { "木木木", 5, true, "木木…" },
-                { "木木木", 4, true, "木…" },    { "abc", 1, true, "" },
-        };
-
-        for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
-                g_autofree char *out = text_cut(cases[i].in, cases[i].max, cases[i].utf8);
-
-                g_assert_cmpstr(out, ==, cases[i].out);
-        }
 }
 
 /* NAME is always shown, ID is left out first, NOTE is shortened and left out next; numbers are never cut. */
@@ -177,8 +134,6 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/cli/table/alignment", test_alignment);
         g_test_add_func("/cli/table/visible", test_visible);
-        g_test_add_func("/cli/table/cut", test_cut);
-        g_test_add_func("/cli/table/cut-middle", test_cut_middle);
         g_test_add_func("/cli/table/paint", test_paint);
         g_test_add_func("/cli/table/fit", test_fit);
         g_test_add_func("/cli/table/fit-of-pages", test_fit_of_pages);

@@ -1,4 +1,5 @@
 /* The picture of `paddle top` fits the terminal, and contains what matters. */
+#include "base/text-cut.h"
 #include "cli/top.h"
 
 #include <string.h>

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "base/text-cut.h"
 #include "package/overlay.h"
 #include "package/package.h"
 #include "runtime/environment/settings.h"
@@ -31,7 +32,7 @@ extern const char build_script[], keep_program[]; /* build.sh, keep.py */
 enum {
         UV_CONFIG_MAX = 256 * 1024,
         LOG_TAIL = 64 * 1024, /* the end of a log that is searched for the failure */
-        REASON_MAX = 400,     /* of a reason in a status */
+        REASON_MAX = 400,     /* of a reason in a status, without its "…" */
         SETUP_SHOWN = 120,    /* bytes of the command in a reason */
         SIGNALLED = 128,      /* plus the number of the signal that ended the shell's command */
         KEY_LEN = 32, /* 128 bits of the hash: enough for a name, short enough for paths of interpreters in #!
@@ -701,17 +702,12 @@ static char *gather(char **lines, int n, int at)
 /* Makes it part of a sentence: bounded, without a full stop. */
 static char *shorten(char *text)
 {
-        char *valid = g_utf8_make_valid(g_strstrip(text), -1);
+        g_autofree char *valid = g_utf8_make_valid(g_strstrip(text), -1);
 
         g_free(text);
         if (g_str_has_suffix(valid, "."))
                 valid[strlen(valid) - 1] = '\0';
-        if (g_utf8_strlen(valid, -1) > REASON_MAX) {
-                *g_utf8_offset_to_pointer(valid, REASON_MAX) = '\0';
-                valid = g_realloc(valid, strlen(valid) + sizeof "…");
-                g_strlcat(valid, "…", strlen(valid) + sizeof "…");
-        }
-        return valid;
+        return text_cut(valid, REASON_MAX + 1, "…");
 }
 
 static int skip_empty(char **lines, int n)
