@@ -166,12 +166,12 @@ def test_expiry(server, ann, marks):
     assert "has expired" in why(ann, second, "make")["message"]
 
 
-def test_scopes_and_contents(server, ann, marks):
+def test_scopes_and_contents(server, ann, marks, home):
     """C120 to C122: files of the global scope count for all steps; with `fingerprint: content` their times do not."""
-    folder = ann.disk / "scoped"
+    folder = home / "scoped"
     folder.mkdir()
     (folder / "a").write_text("1")
-    os.chown(folder, ann.disk.stat().st_uid, -1)
+    os.chown(folder, home.stat().st_uid, -1)
     scope = 'fs_scope: [{name: home, path: "/scoped"}]'
     head = "fs_options: {main_fs: {name: home}}\n"
     times = head + chain("times", marks, f"enable: true, {scope}")
@@ -191,7 +191,7 @@ def test_scopes_and_contents(server, ann, marks):
     assert changed(why(ann, missed, "fit")) == {"files of home:/scoped": "differs"}
 
 
-def test_an_empty_scope_is_the_whole_file_system(server, ann, marks):
+def test_an_empty_scope_is_the_whole_file_system(server, ann, marks, home):
     """C120: the path "" is "/"."""
     text = f"""name: root
 fs_options: {{main_fs: {{name: home}}}}
@@ -200,11 +200,11 @@ entry_points:
     command: "echo a >> {marks}"
     cache: {{enable: true, fingerprint: content, fs_scope: [{{name: home, path: ""}}]}}
 """
-    (ann.disk / "anything").write_text("1")
+    (home / "anything").write_text("1")
     first = run(server, ann, text)
     (entry,) = entries(ann, f"run={first}")
     assert "files of home:/" in ann.get(f"/v1/cache/{entry['id']}").json["parts"]
-    (ann.disk / "anything").write_text("2")
+    (home / "anything").write_text("2")
     assert changed(why(ann, run(server, ann, text), "a"))["files of home:/"] == "differs"
     assert taken(marks) == ["a", "a"]
 

@@ -292,11 +292,12 @@ entry_points:
         stopped = create(ann, text)
         assert post(ann, f"/v1/runs/{stopped}/stop", {}).status == 200
         finish(server, stopped, "terminated")
-        other = create(ann, CHAIN)
-        finish(server, other, "succeeded")
+        other = create(ann, CHAIN)  # has files of its own
+        wait_for(lambda: "prepare" in states(server, other), PATIENCE, "the begin of another run")
         assert {show(server, run)["state"] for run in waits} == {"running"}
         kept = server.request("DELETE", "/v1/filesystems/hung", headers=ann.headers)
         assert kept.status == 409 and "used by run" in kept.json["message"], kept.body
+        finish(server, other, "succeeded")
         for run in waits:
             wait_for(lambda run=run: show(server, run)["state"] in END, 30 + PATIENCE, "the end of a run")
             assert message(server, run, "a").startswith("RE-05: file system 'hung' has not answered for 30 s")

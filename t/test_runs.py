@@ -111,7 +111,7 @@ FAILURE = """
 def test_failure_strategies(server, tmp_path, strategy):
     """C101, C102: a failing step cancels what depends on it; fail_fast also stops the rest. post_process runs."""
     head = f"failure_options: {{strategy: {strategy}}}\npost_process:\n  last: {{command: 'true'}}\n"
-    text, _ = pipeline(tmp_path, FAILURE.replace("sleep 0.3", "sleep 60" if strategy == "fail_fast" else "true"), head)
+    text, _ = pipeline(tmp_path, FAILURE.replace("sleep 0.3", "sleep 600" if strategy == "fail_fast" else "true"), head)
     run = create(server, text)
     found = finish(server, run, "failed")
     other = "terminated" if strategy == "fail_fast" else "succeeded"
@@ -304,7 +304,7 @@ def test_a_large_run_is_followed_by_its_counts(server, tmp_path):
         "  last: {command: sleep 3}\n"
     )
     done = server.paddle("run", "create", "p.yaml", "--follow", cwd=tmp_path, check=0)
-    assert re.search(r"^large: .*\b1\d{3} skipped", done.stdout, re.M), done.stdout[-2000:]
+    assert re.search(r"^large: .*\b1200 skipped", done.stdout, re.M), done.stdout[-2000:]  # at its end at the latest
     assert "more than 1000 steps" in done.stderr
 
 

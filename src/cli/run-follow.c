@@ -56,6 +56,7 @@ typedef struct {
         Cli *cli;
         GHashTable *states; /* node -> its state, as it was printed */
         gint64 counts_due;  /* 0: no counts were printed */
+        bool counts_held;   /* those that were seen last were not printed: it was too early */
         char *pauses;       /* as they were printed; or NULL */
 } Steps;
 
@@ -92,7 +93,8 @@ static void print_counts(Steps *steps, const json_t *run)
         g_autoptr(GString) text = g_string_new(NULL);
         const char *state;
 
-        if (clock_monotonic_ms() < steps->counts_due)
+        steps->counts_held = clock_monotonic_ms() < steps->counts_due && !run_is_final(run);
+        if (steps->counts_held)
                 return;
         if (!steps->counts_due)
                 cli_say(steps->cli, "there are more than %d steps: how many are in which state follows",
@@ -171,12 +173,16 @@ static bool look(Steps *steps, const char *run, bool show, char **known, json_t 
                  GError **error)
 {
         g_autofree char *path = run_path(run, ""), *nodes = run_path(run, "/nodes");
+        bool due;
 
         if (!http_call_json(steps->cli->client, "GET", path, NULL, ret, error))
                 return false;
         *ret_news = take_news(known, *ret);
-        if (*ret_news && show && !show_steps(steps, nodes, *ret, error))
+        due = *ret_news || (steps->counts_held && run_is_final(*ret));
+        if (due && show && !show_steps(steps, nodes, *ret, error)) {
+                g_clear_pointer(known, g_free); /* it is news when the server answers again */
                 return false;
+        }
         show_pauses(steps, *ret, show);
         return true;
 }

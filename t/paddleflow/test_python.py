@@ -36,6 +36,7 @@ def own_errors():
     yield
     use(DSLError)
 
+
 # doc/reference/paddleflow-api.md, "The Python module".
 SIGNATURES = """
 login(user_name, password)

@@ -278,7 +278,7 @@ static void test_a_stop_too_late(void)
         json_decref(client_expect(client, "exited", "brief"));
         g_assert_true(client_sendf(client, "{\"op\":\"stop\",\"task\":\"brief\",\"grace_ms\":0}"));
         g_assert_true(client_sendf(client, "{\"op\":\"ping\"}"));
-        next = client_receive(client, 20000);
+        next = client_receive(client, EXPECT_MS);
         g_assert_cmpstr(json_string_value(json_object_get(next, "op")), ==, "pong");
 }
 

@@ -95,9 +95,10 @@ char *play_retry(House *house, const char *id, const char *from, const char *key
         char *ret;
 
         engine_retry_run(house->engine, &wish, play_note_answer, answer);
-        house_barrier(house);
-        for (int i = 0; i < 2000 && !g_atomic_int_get((int *)(void *)&answer->done); i++)
+        for (gint64 end = g_get_monotonic_time() + PATIENCE_S * G_USEC_PER_SEC;
+             !g_atomic_int_get((int *)(void *)&answer->done) && g_get_monotonic_time() < end;)
                 house_barrier(house); /* it takes some batches */
+        g_assert_true(g_atomic_int_get((int *)(void *)&answer->done));
         if (answer->error)
                 g_propagate_error(error, answer->error);
         ret = answer->run ? g_strdup(answer->run->id) : NULL;
@@ -212,10 +213,28 @@ char *play_job(const Play *play, const char *path)
         return g_strdup(node->job_id);
 }
 
+/* Until it is out of its queue: before, the end of its task would not be its own. */
+static void await_start(House *house, const char *id)
+{
+        gint64 patience = g_get_monotonic_time() + PATIENCE_S * G_USEC_PER_SEC;
+
+        for (;;) {
+                g_autoptr(Job) job = house_job(house, id);
+
+                if (job->state != JOB_QUEUED)
+                        return;
+                if (g_get_monotonic_time() > patience)
+                        g_error("job %s is still queued: %s", id, job->reason ? job->reason : "no reason");
+                house_barrier(house);
+                g_usleep(1000);
+        }
+}
+
 void play_end_job(const Play *play, const char *path, int status)
 {
         g_autofree char *job = play_job(play, path), *task = task_of(job, 1, "worker", 0);
 
+        await_start(play->house, job);
         script_say_kind(play->house->script, OBSERVED_STARTED, task);
         script_say_exit(play->house->script, task, status, 0, false);
         house_barrier(play->house);
@@ -241,6 +260,7 @@ void play_end_last(const Play *play, int status)
                 if (!node || other->job > node->job)
                         node = other;
         }
+        await_start(play->house, node->job_id);
         task = task_of(node->job_id, 1, "worker", 0);
         script_say_kind(play->house->script, OBSERVED_STARTED, task);
         script_say_exit(play->house->script, task, status, 0, false);

@@ -603,13 +603,14 @@ static void test_serve_ends(void)
         Gate caller;
 
         server_init(&server);
-        caller = call(&server, secret,
-                      "trap 'echo saved >out; exit 0' TERM; echo >began; while :; do sleep 0.05; done");
+        caller = call(
+                &server, secret,
+                "trap 'echo saved >part; mv part out; exit 0' TERM; echo >began; while :; do sleep 0.05; done");
         g_assert_cmpint(called(&server, "until [ -e began ]; do sleep 0.05; done"), ==, 0);
         kill(server.gate.pid, SIGTERM);
         g_assert_cmpint(status_of(&caller, &said), ==, 255); /* nobody is left to say how it ended */
         g_assert_cmpint(status_of(&server.gate, NULL), ==, 128 + SIGTERM);
-        for (int i = 0; i < 600 && !text;
+        for (int i = 0; i < 2400 && !text;
              i++) { /* by itself: here the gate is not the first of all processes */
                 g_usleep(50000);
                 text = written(&server, "out");
