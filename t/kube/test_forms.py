@@ -114,15 +114,13 @@ def test_a_trainer_that_fails_is_tried_again_with_all(joined):  # noqa: F811
 def test_cancel_leaves_the_grace(joined):  # noqa: F811
     server, kube = joined
     script = "trap 'sleep 1; echo saved; exit 0' TERM; echo up; while :; do sleep 0.1; done"
-    job = job_of(server, SERVE, script, 2, 2, grace="60s")
+    job = job_of(server, SERVE, script, 2, 2, grace="1h")  # nobody waits for its end
     server.wait(job["id"], "running")
     for index in range(2):
         wait_for(lambda index=index: "up\n" in server.member_log(job["id"], f"trainer-{index}"), what="its word")
-    began = time.monotonic()
     server.paddle("cancel", job["id"], check=0)
     done = server.wait(job["id"])
     assert done["state"] == "cancelled"
-    assert time.monotonic() - began < 55  # of sixty that they may take
     check_began_once(server, job, 1, 2, 2)
     assert all(server.member_log(job["id"], f"trainer-{index}").splitlines().count("saved") == 1 for index in range(2))
     assert all(server.member_log(job["id"], f"pserver-{index}").endswith("ended\n") for index in range(2))

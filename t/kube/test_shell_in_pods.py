@@ -59,7 +59,7 @@ def test_a_shell_in_a_pod(joined, shell):
 
 
 def test_a_pod_whose_terminal_goes_ends(joined, shell):
-    screen = shell("--hangup-after", "2s", "--name", "lab", "--", "sh")
+    screen = shell("--hangup-after", "5s", "--name", "lab", "--", "sh")
     screen.until("# ")
     screen.process.send_signal(signal.SIGKILL)
     assert joined.wait("lab")["state"] == "cancelled"

@@ -130,13 +130,13 @@ def test_what_the_server_is_told(make_server, kube_fake, option, ttl, ends, kept
 
 def test_a_pod_that_is_pending_too_long(make_server, kube_fake):
     """`pendingJobTTLSeconds`: its job is ended, and says why; one whose container is being made is left alone."""
-    server = make_server("--pending-job-ttl-seconds=10")
+    server = make_server("--pending-job-ttl-seconds=20")
     connect(server, kube_fake)
     nowhere = {"kind": "Pod", "apiVersion": "v1", "spec": {"nodeSelector": {"there-is": "none"}}}
     made = submit(server, annotations={"test/stuck": "ContainerCreating"})
     waits = submit(server, origin={"paddleflow": {"extensionTemplate": nowhere}})
     done = server.wait(waits)
     assert done["state"] == "cancelled"
-    assert "pending for longer than 10s" in done["reason"] and "labels" in done["reason"], done["reason"]
+    assert "pending for longer than 20s" in done["reason"] and "labels" in done["reason"], done["reason"]
     assert server.job(made)["state"] == "starting"
     wait_for(lambda: not left(kube_fake, waits), what="all objects to go with the job")
