@@ -358,22 +358,38 @@ bool member_waits_in_vain(const char *reason, bool *ret_permanent)
         return false;
 }
 
-/* The kubelet has not read an existing Secret or ConfigMap yet ("failed to sync secret cache: timed out
- * waiting for the condition"); it tries again. */
-static bool is_late(const json_t *waiting)
+/* 'configmap "j-ID-1" not found' for a pod "j-ID-1-...": an operator makes the ConfigMap of its job after the pods, since it
+ * holds their addresses. */
+static bool awaits_operator(const json_t *pod, const char *message)
+{
+        static const char begin[] = "configmap \"";
+        const char *name = kube_name(pod), *wanted, *end;
+
+        if (!g_str_has_prefix(message, begin))
+                return false;
+        wanted = message + strlen(begin);
+        end = strchr(wanted, '"');
+        return end && strcmp(end, "\" not found") == 0 &&
+               strncmp(name, wanted, (gsize)(end - wanted)) == 0 && name[end - wanted] == '-';
+}
+
+/* The kubelet tries again, and finds the object then. Or it has not read an existing Secret or ConfigMap yet ("failed to sync
+ * secret cache: timed out waiting for the condition"). */
+static bool is_late(const json_t *pod, const json_t *waiting)
 {
         const char *message = kube_get_text(waiting, "message");
 
-        return message && g_str_has_prefix(message, "failed to sync ") && strstr(message, " cache: ");
+        return message && (awaits_operator(pod, message) ||
+                           (g_str_has_prefix(message, "failed to sync ") && strstr(message, " cache: ")));
 }
 
-static void look_waiting(const json_t *waiting, MemberLook *look)
+static void look_waiting(const json_t *pod, const json_t *waiting, MemberLook *look)
 {
         const char *reason = kube_get_text(waiting, "reason");
 
         g_free(look->text);
         look->text = say(waiting);
-        if (reason && !is_late(waiting) && member_waits_in_vain(reason, &look->permanent))
+        if (reason && !is_late(pod, waiting) && member_waits_in_vain(reason, &look->permanent))
                 end_with(look, OBSERVED_START_FAILED, g_steal_pointer(&look->text));
 }
 
@@ -542,7 +558,7 @@ static void look_at_inits(const json_t *pod, MemberLook *look)
                 const char *reason = kube_get_text(waiting, "reason");
 
                 if (waiting && g_strcmp0(reason, "PodInitializing") != 0 && !look->ended)
-                        look_waiting(waiting, look);
+                        look_waiting(pod, waiting, look);
                 if (g_strcmp0(kube_get_text(status, "name"), GATE_CONTAINER) == 0 &&
                     kube_get(status, "state.running")) {
                         g_free(look->text);
@@ -599,7 +615,7 @@ bool member_look(const json_t *pod, MemberLook *ret)
                 ret->started_at = kube_time(kube_get_text(running, "startedAt"));
                 ret->ready = json_is_true(json_object_get(status, "ready"));
         } else if (waiting) {
-                look_waiting(waiting, ret);
+                look_waiting(pod, waiting, ret);
         }
         if (!ret->started)
                 look_at_inits(pod, ret);

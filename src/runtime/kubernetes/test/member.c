@@ -12,7 +12,7 @@ static const MemberHome home = { "jobs", "s3rv3r" };
 static json_t *pod_with(const char *status)
 {
         g_autofree char *text =
-                g_strdup_printf("{'metadata': {'name': 'x', 'labels': {'paddle-job-id': '0123456789abcdef', "
+                g_strdup_printf("{'metadata': {'name': 'x-trainer-3', 'labels': {'paddle-job-id': '0123456789abcdef', "
                                 "'paddle-attempt': '2', "
                                 "'paddle-role': 'trainer', 'paddle-index': '3'}}, 'status': %s}",
                                 status);
@@ -56,6 +56,13 @@ static void test_look(void)
                   .text = "CreateContainerConfigError: failed to sync secret cache: timed out waiting for "
                           "the "
                           "condition" },
+                { MAIN("'waiting': {'reason': 'CreateContainerConfigError', 'message': 'configmap \\\"x\\\" not "
+                       "found'}"), /* that of the operator, for pod "x-trainer-3" */
+                  .exit_code = -1, .text = "CreateContainerConfigError: configmap \"x\" not found" },
+                { MAIN("'waiting': {'reason': 'CreateContainerConfigError', 'message': 'configmap \\\"x-t\\\" not "
+                       "found'}"),
+                  .ended = true, .end = OBSERVED_START_FAILED, .exit_code = -1, .permanent = true,
+                  .text = "CreateContainerConfigError: configmap \"x-t\" not found" },
                 { MAIN("'running': {'startedAt': '2024-01-01T00:00:00Z'}"), .started = true,
                   .exit_code = -1 },
                 { MAIN("'terminated': {'exitCode': 0}"), .started = true, .ended = true,
