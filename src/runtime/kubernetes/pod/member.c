@@ -369,8 +369,8 @@ static bool awaits_operator(const json_t *pod, const char *message)
                 return false;
         wanted = message + strlen(begin);
         end = strchr(wanted, '"');
-        return end && strcmp(end, "\" not found") == 0 &&
-               strncmp(name, wanted, (gsize)(end - wanted)) == 0 && name[end - wanted] == '-';
+        return end && strcmp(end, "\" not found") == 0 && strncmp(name, wanted, (gsize)(end - wanted)) == 0 &&
+               name[end - wanted] == '-';
 }
 
 /* The kubelet tries again, and finds the object then. Or it has not read an existing Secret or ConfigMap yet ("failed to sync

@@ -11,11 +11,11 @@ static const MemberHome home = { "jobs", "s3rv3r" };
 
 static json_t *pod_with(const char *status)
 {
-        g_autofree char *text =
-                g_strdup_printf("{'metadata': {'name': 'x-trainer-3', 'labels': {'paddle-job-id': '0123456789abcdef', "
-                                "'paddle-attempt': '2', "
-                                "'paddle-role': 'trainer', 'paddle-index': '3'}}, 'status': %s}",
-                                status);
+        g_autofree char *text = g_strdup_printf(
+                "{'metadata': {'name': 'x-trainer-3', 'labels': {'paddle-job-id': '0123456789abcdef', "
+                "'paddle-attempt': '2', "
+                "'paddle-role': 'trainer', 'paddle-index': '3'}}, 'status': %s}",
+                status);
 
         return json_of(text);
 }
