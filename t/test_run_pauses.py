@@ -189,6 +189,117 @@ def test_breakpoints_come_and_go_and_what_cannot_be_done_is_said(server, marks):
     assert reply.status == 400 and "no component 'nothing'" in reply.json["message"]
 
 
+LOOPS = """name: loops
+entry_points:
+  open: {command: "true", parameters: {n: 1}}
+  fit: {deps: open, command: "true", loop_argument: [1, 2, 3]}
+  text: {deps: open, command: "true", loop_argument: "[1, 2]"}
+  never: {deps: open, command: "true", loop_argument: []}
+  off: {deps: open, entry_points: {leaf: {command: "true"}}}
+disabled: off
+"""
+
+
+@pytest.mark.parametrize(
+    "place, says",
+    [
+        ({"break_before": ["fit-3"]}, "the loop 'fit' has 3 items, fit-0 to fit-2, so a run never pauses there"),
+        ({"break_before": ["text-2"]}, "the loop 'text' has 2 items, text-0 to text-1"),
+        ({"break_before": ["never-0"]}, "the loop 'never' has no items"),
+        ({"break_before": ["off.leaf"]}, "'off' is disabled, so a run never pauses there"),
+        ({"break_after": ["off"]}, "'off' is disabled"),
+    ],
+)
+def test_a_breakpoint_that_the_definition_rules_out_is_refused(server, place, says):
+    reply = server.post("/v1/runs", {"definition": LOOPS, **place})
+    assert reply.status == 400 and says in reply.json["message"], reply.body
+    run = create(server, LOOPS, break_before=["open", "fit-2"])
+    paused(server, run, ("open", "before"))
+    asked = {name.removeprefix("break_"): steps for name, steps in place.items()}
+    assert says in act(server, run, "breakpoints", 400, **asked)
+    assert server.post(f"/v1/runs/{run}/stop").status == 200
+    finish(server, run, "terminated")
+
+
+def test_a_breakpoint_at_what_has_begun_or_ended_is_refused(server, marks):
+    """And what can still be paused is named; what is paused there already may have a breakpoint."""
+    text = f"""name: late
+entry_points:
+  a: {{command: "echo a >> {marks}"}}
+  dag:
+    deps: a
+    entry_points:
+      fit: {{command: "true", loop_argument: [1, 2, 3, 4]}}
+      use: {{deps: fit, command: "true"}}
+  last: {{deps: dag, command: "true"}}
+"""
+    run = create(server, text, break_before=["dag.fit-2"])
+    paused(server, run, ("dag.fit-2", "before"))
+    wait_for(lambda: states(server, run).get("dag.fit-1") == "succeeded", PATIENCE, "the items before it")
+    said = act(server, run, "breakpoints", 409, before=["a"])
+    assert "breakpoint before 'a': 'a' has ended, so the run does not pause there any more" in said
+    said = server.post(f"/v1/runs/{run}/breakpoints", {"before": ["a"]}).json["hint"]
+    assert "Steps beside it that have not begun: last. `paddle run retry RUN --from a --break-before a`" in said
+    assert "breakpoint after 'a': 'a' has ended" in act(server, run, "breakpoints", 409, after=["last", "a"])
+    assert "'dag' has begun" in act(server, run, "breakpoints", 409, before=["dag"])
+    assert "'dag.fit' has begun" in act(server, run, "breakpoints", 409, before=["dag.fit"])
+    reply = server.post(f"/v1/runs/{run}/breakpoints", {"before": ["dag.fit-1"]}).json
+    assert "has ended" in reply["message"] and "Items that have not begun: fit-2 to fit-3." in reply["hint"]
+    assert show(server, run)["break_after"] == []
+    act(server, run, "breakpoints", before=["dag.fit-3", "dag.use", "last"], after=["dag.fit", "dag", "last"])
+    act(server, run, "breakpoints", before=["dag.fit-2"], remove=True)
+    act(server, run, "breakpoints", before=["dag.fit-2"])  # it is paused there
+    assert server.post(f"/v1/runs/{run}/stop").status == 200
+    finish(server, run, "terminated")
+    reply = server.post(f"/v1/runs/{run}/retry", {"break_before": ["a"]})
+    assert reply.status == 409 and f"'a' has ended in run '{run}', and the retry keeps it" in reply.json["message"]
+    again = server.post(f"/v1/runs/{run}/retry", {"from": "a", "break_before": ["a"]}).json["id"]
+    paused(server, again, ("a", "before"))
+    assert server.post(f"/v1/runs/{again}/stop").status == 200
+
+
+def test_a_breakpoint_that_a_list_rules_out_later_is_named(server, tmp_path):
+    """A list that the run makes; a condition of a DAG. It is said by the run, an event and `paddle run`."""
+    text = """name: later
+entry_points:
+  open: {command: "echo '[1, 2, 3]' > {{list}}", artifacts: {output: [list]}, parameters: {n: 1}}
+  fit: {deps: open, command: "true", artifacts: {input: {items: "{{open.list}}"}}, loop_argument: "{{items}}"}
+  dag: {deps: open, condition: "{{n}} > 1", parameters: {n: "{{open.n}}"}, entry_points: {leaf: {command: "true"}}}
+  hold: {deps: "fit,dag", command: "true"}
+"""
+    run = create(server, text, break_before=["fit-7", "fit-2", "hold"], break_after=["dag.leaf"])
+    paused(server, run, ("fit-2", "before"))
+    expected = [
+        {"step": "fit-7", "at": "before", "reason": "the loop 'fit' has 3 items"},
+        {
+            "step": "dag.leaf",
+            "at": "after",
+            "reason": "'dag' was skipped: its condition is false, or its loop has no items",
+        },
+    ]
+    found = show(server, run)
+    assert sorted(found["missed_breakpoints"], key=str) == sorted(expected, key=str)
+    server.kill()
+    server.start()
+    act(server, run, "continue")
+    paused(server, run, ("hold", "before"))
+    assert show(server, run)["missed_breakpoints"] == found["missed_breakpoints"]
+    assert "has 3 items" in act(server, run, "breakpoints", 409, before=["fit-3"])
+    shown = server.paddle("run", "show", run, check=0).stdout
+    assert "no pause before fit-7: the loop 'fit' has 3 items\n" in shown
+    listed = server.paddle("run", "break", run, check=0).stdout
+    assert "before fit-7 (no pause: the loop 'fit' has 3 items)\n" in listed and "before hold\n" in listed
+    act(server, run, "breakpoints", before=["fit-7"], remove=True)
+    assert show(server, run)["missed_breakpoints"] == [expected[1]]
+    followed = server.paddle("run", "continue", run, "--follow", check=0).stdout
+    assert "dag.leaf: no pause after it: 'dag' was skipped" in followed
+    finish(server, run, "succeeded")
+    events = [item for item in server.get(f"/v1/runs/{run}/events").json["items"] if item["kind"] == "run.missed"]
+    named = [one for item in events for one in item["data"]["missed"]]
+    assert sorted(named, key=str) == sorted(expected, key=str)
+    assert sum(item["data"]["count"] for item in events) == 2
+
+
 def test_from_the_command_line(server, marks, tmp_path):
     file = tmp_path / "chain.yaml"
     file.write_text(chain(marks))

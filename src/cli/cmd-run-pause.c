@@ -1,4 +1,6 @@
 /* paddle run step, continue, break, set: a run that pauses at breakpoints. */
+#include <string.h>
+
 #include "base/err.h"
 #include "cli/listing.h"
 #include "cli/pipeline-file.h"
@@ -107,13 +109,29 @@ static const Option break_options[] = {
         { 0 },
 };
 
+/* Why the run does not pause there; NULL: it may. Borrowed. */
+static const char *missed_why(const json_t *run, const char *word, const char *step)
+{
+        const json_t *one;
+        size_t i;
+
+        json_array_foreach(json_object_get(run, "missed_breakpoints"), i, one)
+                if (strcmp(text_of(one, "at"), word) == 0 && strcmp(text_of(one, "step"), step) == 0)
+                        return text_of(one, "reason");
+        return NULL;
+}
+
 static void print_breaks(const json_t *run, const char *name, const char *word)
 {
         const json_t *list = json_object_get(run, name), *step;
         size_t i;
 
-        json_array_foreach((json_t *)list, i, step)
-                cli_print("%s %s", word, json_string_value(step));
+        json_array_foreach((json_t *)list, i, step) {
+                const char *why = missed_why(run, word, json_string_value(step));
+
+                cli_print("%s %s%s%s%s", word, json_string_value(step), why ? " (no pause: " : "",
+                          why ? why : "", why ? ")" : "");
+        }
 }
 
 static bool show_breaks(Cli *cli, const char *word, GError **error)

@@ -58,6 +58,7 @@ typedef struct {
         gint64 counts_due;  /* 0: no counts were printed */
         bool counts_held;   /* those that were seen last were not printed: it was too early */
         char *pauses;       /* as they were printed; or NULL */
+        size_t missed;      /* so many breakpoints without a pause were printed */
 } Steps;
 
 static void print_step(const Steps *steps, const json_t *node)
@@ -142,6 +143,20 @@ static void print_pauses(const Steps *steps, const json_t *run, bool show)
                         text_of(run, "id"), text_of(run, "id"));
 }
 
+/* Breakpoints at which the run does not pause, once each. */
+static void show_missed(Steps *steps, const json_t *run)
+{
+        json_t *missed = json_object_get(run, "missed_breakpoints"), *one;
+        size_t i;
+
+        json_array_foreach(missed, i, one)
+                if (i >= steps->missed)
+                        cli_print("%s: no pause %s it: %s", text_of(one, "step"), text_of(one, "at"),
+                                  text_of(one, "reason"));
+        steps->missed = json_array_size(missed);
+        fflush(stdout);
+}
+
 /* When they have changed. */
 static void show_pauses(Steps *steps, const json_t *run, bool show)
 {
@@ -184,6 +199,8 @@ static bool look(Steps *steps, const char *run, bool show, char **known, json_t 
                 return false;
         }
         show_pauses(steps, *ret, show);
+        if (show)
+                show_missed(steps, *ret);
         return true;
 }
 

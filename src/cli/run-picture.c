@@ -300,6 +300,20 @@ static void draw(Drawing *drawing, const json_t *item, bool last)
         g_string_truncate(drawing->indent, indent);
 }
 
+/* "no pause before fit-7: the loop 'fit' has 3 items" */
+static void draw_missed(Drawing *drawing)
+{
+        const json_t *one;
+        size_t i;
+
+        json_array_foreach(json_object_get(drawing->picture->run, "missed_breakpoints"), i, one) {
+                g_autofree char *line = g_strdup_printf("no pause %s %s: %s", text_of(one, "at"),
+                                                        text_of(one, "step"), text_of(one, "reason"));
+
+                put_line(drawing, LINE_WHOLE, text_visible(line), "", g_strdup(""));
+        }
+}
+
 /* "paused before dag.train", each with the command that lets it go on. */
 static void draw_pauses(Drawing *drawing)
 {
@@ -318,6 +332,7 @@ static void draw_pauses(Drawing *drawing)
                          g_strdup_printf(": `paddle run set %s STEP -p NAME=VALUE` changes a parameter, "
                                          "`paddle artifact list --run %s` lists its files",
                                          text_of(run, "id"), text_of(run, "id")));
+        draw_missed(drawing);
         if (json_is_true(json_object_get(run, "single_steps")))
                 put_line(drawing, LINE_PLAIN,
                          g_strdup_printf("single steps: `paddle run continue %s` ends them",

@@ -87,6 +87,7 @@ static void answer_expand(LiveRun *live, guint32 child, const Items *items, GErr
 
         if (!run_expanded(live->machine, child, count, !items))
                 explain_full(live, count, error);
+        runs_look_at_breaks(live, run_child_component(live->machine, child));
         first = run_child(live->machine, child)->first;
         if (first == (guint32)RUN_NONE)
                 return;
@@ -245,6 +246,8 @@ static void answer_look(LiveRun *live, guint32 node, const char *condition, bool
         else if (!holds)
                 runs_say(live, node, g_strdup("its condition is false"));
         run_looked(live->machine, node, holds, error != NULL);
+        if (!holds)
+                runs_look_at_breaks(live, run_node(live->machine, node)->component);
 }
 
 static void fail_node(const RunActor *actor, guint32 node, const GError *error)

@@ -374,6 +374,7 @@ static RunRecord *new_record(Engine *engine, const EngineRun *run)
 void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done, void *arg)
 {
         g_autoptr(RunRecord) record = new_record(engine, run);
+        g_autoptr(GPtrArray) breaks = break_list_new();
         g_autoptr(RunPlan) plan = NULL;
         g_autoptr(GError) error = NULL;
         CreateRun *create;
@@ -386,7 +387,7 @@ void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done,
                 done(NULL, false, error, arg);
                 return;
         }
-        if (!runs_take_breaks(record, plan->definition, run->request, NULL, &error)) {
+        if (!runs_take_breaks(record, plan->definition, run->request, NULL, breaks, &error)) {
                 done(NULL, false, error, arg);
                 return;
         }

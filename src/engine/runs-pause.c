@@ -4,6 +4,8 @@
  *
  *      {"before": ["train"], "after": ["prepare"], "parameters": {"dag-1.train": {"epochs": 5}}, "stepping": true, "epoch": 2}
  *
+ * "missed" is a part of it, too (runs-missed.c).
+ *
  * It is never changed in place: a command makes a new one, and a failed commit puts the earlier one back. Where components
  * are paused is in the machine, and in the rows of its children. */
 #include "engine/runs.h"
@@ -68,6 +70,14 @@ static bool take_breaks(const Definition *definition, const json_t *texts, bool 
         return true;
 }
 
+static bool check_places(const Definition *definition, const GPtrArray *list, GError **error)
+{
+        for (guint i = 0; i < list->len; i++)
+                if (!break_check(definition, list->pdata[i], error))
+                        return false;
+        return true;
+}
+
 static json_t *texts_of(const GPtrArray *list, bool after)
 {
         json_t *texts = json_array();
@@ -84,19 +94,22 @@ static json_t *texts_of(const GPtrArray *list, bool after)
 /* ---- the control ---- */
 
 /* The caller's. */
-static char *write_control(const GPtrArray *list, const json_t *edits, bool stepping, guint32 epoch)
+static char *write_control(const GPtrArray *list, const json_t *edits, const json_t *missed, bool stepping,
+                           guint32 epoch)
 {
         g_autoptr(json_t) control = json_pack("{s:o, s:o, s:O?, s:b, s:I}", "before", texts_of(list, false),
                                               "after", texts_of(list, true), "parameters", edits, "stepping",
                                               stepping, "epoch", (json_int_t)epoch);
 
+        if (json_array_size(missed) > 0)
+                json_object_set(control, "missed", (json_t *)missed);
         return json_format(control);
 }
 
-/* Single steps and the epoch do not count, so that a run that has room for its breakpoints can always go on. */
+/* Single steps, the epoch and missed breakpoints do not count, so that a run that has room for its breakpoints can always go on. */
 static bool control_fits(const GPtrArray *list, const json_t *edits, GError **error)
 {
-        g_autofree char *control = write_control(list, edits, false, 0);
+        g_autofree char *control = write_control(list, edits, NULL, false, 0);
 
         return strlen(control) <= RUN_CONTROL_MAX ||
                err_set(error, ERR_TOO_LARGE,
@@ -113,16 +126,16 @@ static json_t *read_control(const RunRecord *record)
 }
 
 bool runs_take_breaks(RunRecord *record, const Definition *definition, const json_t *request,
-                      const json_t *edits, GError **error)
+                      const json_t *edits, GPtrArray *list, GError **error)
 {
-        g_autoptr(GPtrArray) list = break_list_new();
-
         if (!take_breaks(definition, json_object_get(request, "break_before"), false, list, error) ||
             !take_breaks(definition, json_object_get(request, "break_after"), true, list, error))
                 return err_prefix(error, "breakpoint: ");
+        if (!check_places(definition, list, error))
+                return err_prefix(error, "breakpoint: ");
         if (list->len == 0 && json_object_size(edits) == 0)
                 return true;
-        record->control = write_control(list, edits, false, 0);
+        record->control = write_control(list, edits, NULL, false, 0);
         record->size += (gint64)strlen(record->control);
         return control_fits(list, edits, error);
 }
@@ -209,6 +222,9 @@ void runs_read_control(LiveRun *live)
         run_breaks_unref(live->breaks);
         live->breaks = list->len > 0 ? run_breaks_new(list) : NULL;
         run_set_breaks(live->machine, live->breaks);
+        live->breaks_looked = false;
+        json_decref(live->missed);
+        live->missed = runs_missed_of(json_object_get(control, "missed"), list);
         json_decref(live->edits);
         live->edits = edits_in(control);
         render_memo_clear(&live->memo);
@@ -229,14 +245,30 @@ static void put_control(LiveRun *live, const GPtrArray *list, const json_t *edit
 
         record->size -= record->control ? (gint64)strlen(record->control) : 0;
         g_free(record->control);
-        record->control =
-                write_control(list, edits, run_is_stepping(live->machine), run_epoch(live->machine));
+        record->control = write_control(list, edits, live->missed, run_is_stepping(live->machine),
+                                        run_epoch(live->machine));
         record->size += (gint64)strlen(record->control);
+}
+
+/* Of the breakpoints that the run then has. */
+static void set_missed(LiveRun *live, json_t *missed)
+{
+        json_decref(live->missed);
+        live->missed = missed;
 }
 
 static const GPtrArray *breaks_of(const LiveRun *live)
 {
         return live->breaks ? run_breaks_list(live->breaks) : NULL;
+}
+
+void runs_add_missed(LiveRun *live, const json_t *missed)
+{
+        json_t *all = live->missed ? json_copy(live->missed) : json_array();
+
+        json_array_extend(all, (json_t *)missed);
+        set_missed(live, all);
+        put_control(live, breaks_of(live), live->edits);
 }
 
 /* ---- paths of children ---- */
@@ -502,10 +534,14 @@ static bool apply_break(Engine *engine, Command *command)
                 return true;
         if (changed->len == 0)
                 return accept_unchanged(pause, live);
+        if (!pause->remove &&
+            !runs_check_breaks(live->machine, live->plan->definition, NULL, changed, &command->error))
+                return true;
         if (!control_fits(list, live->edits, &command->error) ||
             !take_rate(engine, pause, live, &command->error))
                 return true;
         runs_touch(engine, live);
+        set_missed(live, runs_missed_of(live->missed, list));
         put_control(live, list, live->edits);
         run_breaks_unref(live->breaks);
         live->breaks = list->len > 0 ? run_breaks_new(list) : NULL;
@@ -676,7 +712,8 @@ void engine_break_run(Engine *engine, const char *id, const json_t *before, cons
 
         pause->remove = remove;
         pause->before = break_list_new();
-        if (plan && take_breaks(plan->definition, before, false, pause->before, &pause->failure))
-                (void)take_breaks(plan->definition, after, true, pause->before, &pause->failure);
+        if (plan && take_breaks(plan->definition, before, false, pause->before, &pause->failure) &&
+            take_breaks(plan->definition, after, true, pause->before, &pause->failure) && !remove)
+                (void)check_places(plan->definition, pause->before, &pause->failure);
         inbox_put(&engine->inbox, &pause->run.command);
 }

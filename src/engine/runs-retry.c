@@ -398,12 +398,14 @@ static bool prepare(Engine *engine, RetryRun *retry, const RunRecord *earlier, c
                     const json_t *request, const EngineRetry *wish, GError **error)
 {
         g_autoptr(RunPlan) was = earlier_plan(engine, retry, earlier, before, wish->parameters, error);
+        g_autoptr(GPtrArray) breaks = break_list_new();
 
         retry->earlier = earlier->seq;
         retry->plan = was ? run_plan_new(engine, earlier->text, request, error) : NULL;
         return retry->plan && find_kept(engine, retry, earlier, was, wish->from, error) &&
-               runs_take_breaks(retry->record, retry->plan->definition, request, retry->edits, error) &&
-               build_machine(retry, error);
+               runs_take_breaks(retry->record, retry->plan->definition, request, retry->edits, breaks, error) &&
+               build_machine(retry, error) &&
+               runs_check_breaks(retry->machine, retry->plan->definition, earlier->id, breaks, error);
 }
 
 void engine_retry_run(Engine *engine, const EngineRetry *wish, EngineRunDone done, void *arg)

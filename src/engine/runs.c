@@ -79,6 +79,7 @@ static void live_run_free(gpointer data)
         g_clear_pointer(&live->makers, g_hash_table_unref);
         runs_cache_leave(live);
         run_breaks_unref(live->breaks);
+        json_decref(live->missed);
         json_decref(live->edits);
         g_clear_pointer(&live->paused, g_array_unref);
         g_free(live->broken);
@@ -481,6 +482,7 @@ static bool work_on(Engine *engine, LiveRun *live)
                 run_limit(live->machine, runs_more(engine, live));
                 more |= run_work(live->machine, &budget, runs_act, &actor);
                 runs_note_pauses(engine, live);
+                runs_note_missed(engine, live);
         }
         runs_grow(engine, live);
         *left -= before - budget;

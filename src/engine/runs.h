@@ -125,6 +125,8 @@ typedef struct LiveRun {
         GQueue cache_ended;           /* ... those whose job has ended */
         RunTaken *taken;              /* results from the cache; NULL: none */
         RunBreaks *breaks;            /* what record->control says; or NULL */
+        json_t *missed;               /* breakpoints at which it does not pause, see runs-missed.c; or NULL */
+        bool breaks_looked;           /* nothing has changed for them since they were looked at */
         json_t *edits;                /* parameters that were changed, as in RenderContext; or NULL */
         GArray *paused;               /* guint32: children that have paused in this batch, for the event */
         GHashTable *makers; /* node -> GRefString: the run whose result a retry kept, by its id; NULL: none */
@@ -220,21 +222,37 @@ bool run_command_repeated(Engine *engine, const RunRecord *record, EngineRunDone
 /* ---- runs-pause.c ---- */
 
 /* `request` may have "break_before" and "break_after", lists of places: sets them in the record of a new run, which has no
- * control yet, with `edits` (or NULL) as its changed parameters. False with an error: a place is wrong. Any thread. */
+ * control yet, with `edits` (or NULL) as its changed parameters. `list`, which is empty, gets them. False with an error: a
+ * place is wrong. Any thread. */
 bool runs_take_breaks(RunRecord *record, const Definition *definition, const json_t *request,
-                      const json_t *edits, GError **error);
+                      const json_t *edits, GPtrArray *list, GError **error);
 /* The changed parameters of a record that was read with its text; a new reference, or NULL. */
 json_t *runs_edits_of(const RunRecord *record);
 /* A retry wishes for other parameters (an object, or NULL): removes those that hold no more from `edits`. `before`: the
  * parameters of the earlier request, which get the removed ones, so that what used them is seen to change. False: none. */
 bool runs_drop_edits(json_t *edits, const Definition *definition, const json_t *wish, json_t *before);
-/* Makes `breaks` and `edits` of the record, and gives the machine the breakpoints. What is not understood any more is left
+/* Makes `breaks`, `missed` and `edits` of the record, and gives the machine the breakpoints. What is not understood any more is left
  * out. */
 void runs_read_control(LiveRun *live);
 /* An event for what has paused in this batch; how many are paused, for the record. */
 void runs_note_pauses(Engine *engine, LiveRun *live);
+/* Adds to `missed`, a list, in the record, too. */
+void runs_add_missed(LiveRun *live, const json_t *missed);
 /* Single steps and the epoch, as they were stored. */
 void runs_restore_steps(LiveRun *live);
+
+/* ---- runs-missed.c: breakpoints at which a run does not pause ---- */
+
+/* False with ERR_CONFLICT: the run does not pause any more at one of these, Break. `retry_of`: it is a retry of this run, which
+ * has not begun; or NULL. */
+bool runs_check_breaks(const Run *run, const Definition *definition, const char *retry_of,
+                       const GPtrArray *list, GError **error);
+/* The loop of a component got its list, or it was skipped. */
+void runs_look_at_breaks(LiveRun *live, guint32 component);
+/* Records those that the run does not reach any more, with an event. */
+void runs_note_missed(Engine *engine, LiveRun *live);
+/* What `missed` says of the breakpoints in `list`, or NULL; a new array. */
+json_t *runs_missed_of(const json_t *missed, const GPtrArray *list);
 
 /* ---- runs-retry.c ---- */
 

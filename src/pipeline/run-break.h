@@ -24,6 +24,10 @@ static inline const StepPart *break_last(const Break *at)
  * whole. */
 Break *break_parse(const Definition *definition, const char *text, bool after, GError **error);
 
+/* False with ERR_INVALID: no run of the definition pauses there. A component is disabled, or a list that the definition has
+ * is shorter than the item. */
+bool break_check(const Definition *definition, const Break *at, GError **error);
+
 /* An empty array of Break, each with a reference. */
 GPtrArray *break_list_new(void);
 
@@ -38,3 +42,5 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunBreaks, run_breaks_unref)
 const GPtrArray *run_breaks_list(const RunBreaks *breaks);
 /* False: no breakpoint is at this component. Takes the same time for any number of them. */
 bool run_breaks_has(const RunBreaks *breaks, guint32 component);
+/* The same, of the DAGs in which a breakpoint lies, too. */
+bool run_breaks_pass(const RunBreaks *breaks, guint32 component);
