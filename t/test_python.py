@@ -785,6 +785,7 @@ entry_points:
     every = list(run.artifacts())
     assert sorted((item.name, item.type) for item in every) == [("it", "input"), ("it", "input"), ("out", "output")]
     (made,) = run.artifacts(type="output")
+    assert sorted({item.step for item in every}) == ["make", "use-0", "use-1"] and made.step == "make"
     assert made.run == run.id and made.filesystem == "home" and client.job(made.job).state == "succeeded"
     assert list(client.artifacts(path=made.path, type="output")) == [made]
     assert list(client.artifacts(filesystem="home", path=made.path + "/x")) == []
@@ -855,6 +856,7 @@ entry_points:
         wait_for(lambda: run.refresh().pauses == list(expected), PATIENCE, f"pauses at {expected}")
 
     run = client.run_create(text, break_before=["a"], break_after=["b"])
+    assert (run.break_before, run.break_after, run.missed_breakpoints) == (["a"], ["b"], [])
     pauses_at(run, ("a", "before"))
     with pytest.raises(paddlecloud.Invalid, match="whole number"):
         run.set_parameters("a", {"n": "x"})
@@ -862,7 +864,9 @@ entry_points:
         run.go_on("b")
     with pytest.raises(paddlecloud.Invalid, match="no component 'z'"):
         run.set_breaks(before=["z"])
-    assert run.set_parameters("a", {"n": 5}) is run and run.raw["changed_parameters"] == {"a": {"n": 5}}
+    assert run.set_parameters("a", {"n": 5}) is run and run.changed_parameters == {"a": {"n": 5}}
+    with pytest.raises(paddlecloud.Invalid, match="the loop 'l' has 2 items"):
+        client.run_create("name: l\nentry_points: {l: {command: c, loop_argument: [1, 2]}}", break_before=["l-2"])
     changed = client.run_break(run.id, before=["c"])
     assert (changed.pauses, changed.raw["changed_parameters"]) == ([("a", "before")], {"a": {"n": 5}})
     run.set_breaks(after=["b"], remove=True)
@@ -878,7 +882,8 @@ entry_points:
         run.go_on()
     again = run.retry("b", break_before=["b"])
     pauses_at(again, ("b", "before"))
-    assert again.stop().wait(PATIENCE).state == "terminated"
+    assert again.refresh().break_before == ["b"] and again.stop().pauses == [] and again.nodes_in
+    assert again.wait(PATIENCE).state == "terminated"
 
 
 def test_a_directory_is_sent_with_a_run(client, tmp_path):

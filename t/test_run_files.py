@@ -345,6 +345,12 @@ def test_pages(server, ann):
         found += page["items"]
         after = page["next"]
     assert found == every and len(every) == 6 + 5  # outputs; inputs of square (3), sum and checked
+    named = {item["path"]: item["node"] for item in ann.get(f"/v1/runs/{run}/nodes").json["items"]}
+    assert {item["step"] for item in every} <= named.keys() and "square-2" in {item["step"] for item in every}
+    assert all(named[item["step"]] == item["node"] for item in every)
+    assert {item["step"] for item in artifacts(ann, "filesystem=home&path=.pipeline/" + run)} == {None}
+    table = ann.paddle("artifact", "list", "--run", run, "-o", "wide", check=0).stdout.splitlines()
+    assert table[0].split()[:3] == ["RUN", "STEP", "JOB"] and any(row.split()[1] == "square-2" for row in table)
 
 
 def outputs_of(person, run):

@@ -28,6 +28,33 @@ def paused(server, run, *expected):
     assert show(server, run)["paused"] == len(expected)
 
 
+WHOLE = {"pauses", "nodes", "break_before", "break_after", "missed_breakpoints", "changed_parameters", "single_steps"}
+
+
+def test_each_change_is_answered_with_the_whole_run(server):
+    """As GET gives it: of a run that is created, also by a repeat, stopped, retried, told to go on, and changed."""
+    text = "name: whole\nentry_points:\n  a: {command: 'true', parameters: {n: 1}}\n  b: {deps: a, command: 'true'}\n"
+    body, key = {"definition": text, "break_before": ["a"]}, {"Idempotency-Key": "whole"}
+    made = server.post("/v1/runs", body, headers=key)
+    run = made.json["id"]
+    assert made.json.keys() >= WHOLE and made.json["break_before"] == ["a"]
+    paused(server, run, ("a", "before"))
+    repeat = server.post("/v1/runs", body, headers=key)
+    assert (repeat.status, repeat.json["pauses"]) == (200, [{"step": "a", "at": "before"}])
+    assert repeat.json.keys() == show(server, run).keys() == made.json.keys()
+    reply = act(server, run, "breakpoints", before=["b"])
+    assert (reply["break_before"], reply["pauses"]) == (["a", "b"], [{"step": "a", "at": "before"}])
+    assert act(server, run, "parameters", step="a", parameters={"n": 3})["changed_parameters"] == {"a": {"n": 3}}
+    assert act(server, run, "step")["single_steps"] is True
+    paused(server, run, ("b", "before"))
+    assert act(server, run, "continue")["single_steps"] is False
+    finish(server, run, "succeeded")
+    again = server.post(f"/v1/runs/{run}/retry", {"from": "b", "break_before": ["b"]}).json
+    assert again.keys() == made.json.keys() and again["break_before"] == ["b"]
+    stopped = server.post(f"/v1/runs/{again['id']}/stop").json
+    assert stopped.keys() == made.json.keys() and stopped["pauses"] == []
+
+
 def act(server, run, what, status=200, **body):
     reply = server.post(f"/v1/runs/{run}/{what}", body)
     assert reply.status == status, reply.body
@@ -239,7 +266,7 @@ entry_points:
     said = act(server, run, "breakpoints", 409, before=["a"])
     assert "breakpoint before 'a': 'a' has ended, so the run does not pause there any more" in said
     said = server.post(f"/v1/runs/{run}/breakpoints", {"before": ["a"]}).json["hint"]
-    assert "Steps beside it that have not begun: last. `paddle run retry RUN --from a --break-before a`" in said
+    assert "Steps beside it that have not begun: last. `paddle run retry RUN --from a`" in said
     assert "breakpoint after 'a': 'a' has ended" in act(server, run, "breakpoints", 409, after=["last", "a"])
     assert "'dag' has begun" in act(server, run, "breakpoints", 409, before=["dag"])
     assert "'dag.fit' has begun" in act(server, run, "breakpoints", 409, before=["dag.fit"])

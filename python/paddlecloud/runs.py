@@ -75,7 +75,8 @@ class RunArtifact:
     """A file or directory that a step of `run` (an id) wrote ("output") or read ("input", its `type`) under this name.
 
     `path` lies below the root of `filesystem` (a name) of `user`; those of all items of a loop are joined by commas. `node` is the step in
-    its run, `job` the id of its job (None: it was deleted). `raw` is the whole reply."""
+    its run, `step` its path ("dag-1.train"; None if the artifacts are not asked of one run), `job` the id of its job (None: it was deleted).
+    `raw` is the whole reply."""
 
     run: str
     node: int
@@ -86,6 +87,7 @@ class RunArtifact:
     user: str
     job: Optional[str] = None
     created_at: Optional[str] = None
+    step: Optional[str] = dataclasses.field(default=None, compare=False)
     raw: Dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
 
@@ -422,8 +424,28 @@ class Run:
 
     @property
     def pauses(self) -> List[Tuple[str, str]]:
-        """Where it is paused, as (step, "before" or "after"); not known of runs from Client.runs()."""
+        """Where it is paused, as (step, "before" or "after"); not known of runs from Client.runs(), as what follows here."""
         return [(pause["step"], pause["at"]) for pause in self.raw.get("pauses") or []]
+
+    @property
+    def break_before(self) -> List[str]:
+        """The steps before which it pauses."""
+        return list(self.raw.get("break_before") or [])
+
+    @property
+    def break_after(self) -> List[str]:
+        """The steps after which it pauses."""
+        return list(self.raw.get("break_after") or [])
+
+    @property
+    def missed_breakpoints(self) -> List[Tuple[str, str, str]]:
+        """The breakpoints at which it turned out not to pause, as (step, "before" or "after", the reason)."""
+        return [(one["step"], one["at"], one["reason"]) for one in self.raw.get("missed_breakpoints") or []]
+
+    @property
+    def changed_parameters(self) -> Dict[str, Dict[str, Any]]:
+        """Parameters that were changed while it was paused, by step and name."""
+        return dict(self.raw.get("changed_parameters") or {})
 
     def delete(self, force: bool = False) -> None:
         """As Client.run_delete of this run."""

@@ -46,6 +46,7 @@ static char *path_cell(const json_t *item, const Terminal *terminal)
 
 static const Column columns[] = {
         { "RUN", .member = "run", .fit = { 2, TABLE_WHOLE } },
+        { "STEP", .member = "step", .wide = true, .fit = { 4, 12 } },
         { "JOB", .member = "job", .fit = { 5, TABLE_WHOLE } },
         { "NAME", .member = "name", .fit = { 0, 8 } },
         { "TYPE", .member = "type", .fit = { 3, TABLE_WHOLE } },
@@ -76,7 +77,8 @@ const Verb verb_artifact_list = {
         .summary = "List files that steps of runs have written and read",
         .about =
                 "Paths are below the root of the file system. An output is listed when its step has succeeded. An input that "
-                "joins the outputs of a loop shows the first path and the number of the others; -o json or yaml shows all.",
+                "joins the outputs of a loop shows the first path and the number of the others; -o json or yaml shows all. "
+                "With --run, -o wide has the step.",
         .examples = "paddle artifact list --run RUN\n"
                     "paddle artifact list --fs data --path .pipeline/ --type output",
         .options = list_options,

@@ -62,7 +62,7 @@ static char *say_items(const Run *run, const RunReach *reach, const char *name)
 
         if (!run_child_is_loop(run, reach->child) || first >= child->count)
                 return NULL;
-        return g_strdup_printf("Items that have not begun: %s-%u to %s-%u.", name, first, name,
+        return g_strdup_printf("Items that have not begun: %s-%u to %s-%u. ", name, first, name,
                                child->count - 1);
 }
 
@@ -78,8 +78,8 @@ static char *say_beside(const Run *run, const Definition *definition, const RunR
         for (guint i = 0; i < n; i++)
                 g_string_append_printf(names, "%s%.*s%s", i ? ", " : "", dot ? (int)(dot + 1 - at->text) : 0,
                                        at->text, component_name(definition, found[i]));
-        return n > 0 ? g_strdup_printf("Steps beside it that have not %s: %s.", what, names->str)
-                     : g_strdup_printf("No step beside it is left that has not %s.", what);
+        return n > 0 ? g_strdup_printf("Steps beside it that have not %s: %s. ", what, names->str)
+                     : g_strdup_printf("No step beside it is left that has not %s. ", what);
 }
 
 static char *say_others(const Run *run, const Definition *definition, const RunReach *reach, const Break *at)
@@ -94,29 +94,31 @@ static char *say_others(const Run *run, const Definition *definition, const RunR
 
 /* ---- new breakpoints ---- */
 
+static bool refuse(const Run *run, const Definition *definition, const char *retry_of, const Break *at,
+                   const RunReach *reach, GError **error)
+{
+        g_autofree char *why = say_why(definition, reach, at), *path = step_path_names(definition, at->path);
+        g_autofree char *others = say_others(run, definition, reach, at);
+
+        if (retry_of)
+                return err_set(error, ERR_CONFLICT,
+                               "breakpoint %s '%.200s': %s in run '%s', and the retry keeps it\n"
+                               "%s`--from %s` runs it again.",
+                               at_word(at), at->text, why, retry_of, others, path);
+        return err_set(error, ERR_CONFLICT,
+                       "breakpoint %s '%.200s': %s, so the run does not pause there any more\n"
+                       "%s`paddle run retry RUN --from %s` runs it again, after the end of the run.",
+                       at_word(at), at->text, why, others, path);
+}
+
 bool runs_check_breaks(const Run *run, const Definition *definition, const char *retry_of,
                        const GPtrArray *list, GError **error)
 {
         for (guint i = 0; i < list->len; i++) {
-                const Break *at = list->pdata[i];
-                const RunReach reach = run_reach(run, at);
-                g_autofree char *why = NULL, *others = NULL, *path = NULL;
+                const RunReach reach = run_reach(run, list->pdata[i]);
 
-                if (reach.kind == REACH_OPEN)
-                        continue;
-                why = say_why(definition, &reach, at);
-                others = say_others(run, definition, &reach, at);
-                path = step_path_names(definition, at->path);
-                if (retry_of)
-                        return err_set(error, ERR_CONFLICT,
-                                       "breakpoint %s '%.200s': %s in run '%s', and the retry keeps it\n"
-                                       "%s `--from %s` runs it again.",
-                                       at_word(at), at->text, why, retry_of, others, path);
-                return err_set(error, ERR_CONFLICT,
-                               "breakpoint %s '%.200s': %s, so the run does not pause there any more\n"
-                               "%s `paddle run retry RUN --from %s --break-%s %s` runs it again, after the "
-                               "end of the run.",
-                               at_word(at), at->text, why, others, path, at_word(at), at->text);
+                if (reach.kind != REACH_OPEN)
+                        return refuse(run, definition, retry_of, list->pdata[i], &reach, error);
         }
         return true;
 }

@@ -179,9 +179,9 @@ class RunCalls(StreamCalls, FileCalls):
         return self._run_of(self._transport.json("POST", path, {"force": force}, repeatable=False))
 
     def _changed(self, run_id: str, verb: str, body: Dict[str, Any]) -> Run:
-        """The run after a change. The reply of these routes has no pauses and breakpoints, so the run is read."""
+        """The run after a change."""
         path = f"/v1/runs/{quote(run_id)}/{verb}"
-        return self.run(self._transport.json("POST", path, body, repeatable=False)["id"])
+        return self._run_of(self._transport.json("POST", path, body, repeatable=False))
 
     def run_continue(self, run_id: str, step: Optional[str] = None) -> Run:
         """Lets a paused run go on to its next breakpoint; with `step` ("train", "dag.train", "train-3") only there. Raises
@@ -197,7 +197,8 @@ class RunCalls(StreamCalls, FileCalls):
         self, run_id: str, before: Sequence[str] = (), after: Sequence[str] = (), remove: bool = False
     ) -> Run:
         """Sets breakpoints before and after steps of a run that has not ended, or removes them. Raises errors.NotFound for a run or
-        breakpoint that there is not, errors.Conflict if the run has ended, errors.Invalid for a step that there is not."""
+        breakpoint that there is not, errors.Conflict if the run has ended or has passed the place, errors.Invalid for a step that there is
+        not, or at which no run of the definition pauses."""
         body = {"before": list(before), "after": list(after), "remove": remove}
         return self._changed(run_id, "breakpoints", body)
 

@@ -11,6 +11,7 @@
 #include "model/array.h"
 #include "model/results.h"
 
+enum { READERS = 4, READERS_OF_USER = 2 };
 enum { THREADS = 2, LINE = 32 }; /* of questions; one thread for a user, and so many that wait */
 enum { TEXT_SIZE = 3072, MOVING_SIZE = 1536 }; /* of a job, about; longer texts grow */
 
@@ -58,6 +59,8 @@ Api *api_new(const ApiConfig *config)
         api->node_labels = g_strdupv((char **)config->node_labels);
         api->started = clock_now_ms();
         api->notifier = notifier_new(config->engine);
+        api->readers = thread_pool_new(
+                &(ThreadPoolConfig){ .name = "replies", .threads = READERS, .share = READERS_OF_USER });
         api->threads = thread_pool_new(&(ThreadPoolConfig){
                 .name = "questions", .threads = THREADS, .share = 1, .waiting_max = LINE });
         api->rendered = rendered_new();
@@ -69,6 +72,7 @@ Api *api_new(const ApiConfig *config)
 
 void api_stop(Api *api)
 {
+        thread_pool_stop(api->readers);
         thread_pool_stop(api->threads);
         notifier_stop(api->notifier);
 }
@@ -78,6 +82,7 @@ void api_free(Api *api)
         if (!api)
                 return;
         notifier_free(api->notifier);
+        thread_pool_free(api->readers);
         thread_pool_free(api->threads);
         rendered_free(api->rendered);
         job_ids_free(api->ids);

@@ -1,8 +1,8 @@
 /* Artifacts of runs over HTTP: list, delete. */
-#include "api/v1/internal.h"
-
 #include <string.h>
 
+#include "api/v1/run-tree.h"
+#include "api/v1/runs.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/number.h"
@@ -10,12 +10,46 @@
 
 enum { LIST_MAX = 1000, MARKER_PARTS = 5 };
 
-static json_t *format_artifact(const ArtifactRecord *artifact)
-{
-        g_autofree char *created = clock_format(artifact->created);
+/* The names of steps, of the artifacts of one run: its definition is compiled once. A page of several runs might need a thousand
+ * definitions, so it has none. */
+typedef struct {
+        Store *store;
+        RunText *text;     /* NULL: of several runs, or not understood any more */
+        GHashTable *nodes; /* that were read */
+} Steps;
 
-        return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s?, s:s}", "run", artifact->run_id, "node",
-                         (json_int_t)artifact->node, "name", artifact->name, "type",
+static Steps steps_of(Api *api, const RunRecord *run)
+{
+        return (Steps){ .store = api->store,
+                        .text = run ? run_texts_get(api->run_texts, api->store, run, NULL) : NULL,
+                        .nodes = run_paths_new() };
+}
+
+static void steps_clear(Steps *steps)
+{
+        if (steps->text)
+                run_text_unref(steps->text);
+        g_clear_pointer(&steps->nodes, g_hash_table_unref);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Steps, steps_clear)
+
+/* "d-1.train"; NULL: unknown. The caller's. */
+static char *step_of(const Steps *steps, const ArtifactRecord *artifact)
+{
+        const RunNodeRecord *node =
+                steps->text ? run_find_node(steps->store, steps->nodes, artifact->run, artifact->node, NULL)
+                            : NULL;
+
+        return node ? run_node_path(steps->store, steps->text, steps->nodes, node, true, NULL) : NULL;
+}
+
+static json_t *format_artifact(const Steps *steps, const ArtifactRecord *artifact)
+{
+        g_autofree char *created = clock_format(artifact->created), *step = step_of(steps, artifact);
+
+        return json_pack("{s:s, s:I, s:s?, s:s, s:s, s:s, s:s, s:s, s:s?, s:s}", "run", artifact->run_id,
+                         "node", (json_int_t)artifact->node, "step", step, "name", artifact->name, "type",
                          artifact->output ? "output" : "input", "filesystem", artifact->fs, "path",
                          artifact->path, "user", artifact->user, "job", artifact->job_id, "created_at",
                          created);
@@ -57,7 +91,7 @@ static bool query_type(HttpRequest *request, ArtifactType *ret, GError **error)
                err_set(error, ERR_INVALID, "type: '%.40s' is neither input nor output", type);
 }
 
-static json_t *format_page(const GPtrArray *artifacts, ArtifactType type, guint limit)
+static json_t *format_page(const Steps *steps, const GPtrArray *artifacts, ArtifactType type, guint limit)
 {
         json_t *items = json_array();
         g_autofree char *next = artifacts->len == limit ? format_marker(artifacts->pdata[limit - 1]) : NULL;
@@ -66,18 +100,18 @@ static json_t *format_page(const GPtrArray *artifacts, ArtifactType type, guint 
                 const ArtifactRecord *artifact = artifacts->pdata[i];
 
                 if (type == TYPE_ANY || artifact->output == (type == TYPE_OUTPUT))
-                        json_array_append_new(items, format_artifact(artifact));
+                        json_array_append_new(items, format_artifact(steps, artifact));
         }
         return json_pack("{s:o, s:s?}", "items", items, "next", next);
 }
 
-/* Of a run, or of a file system of a user. False: the request has been answered. */
-static bool query_place(Api *api, HttpRequest *request, ArtifactQuery *ret)
+/* Of a run, which is the caller's, or of a file system of a user. False: the request has been answered. */
+static bool query_place(Api *api, HttpRequest *request, ArtifactQuery *ret, RunRecord **ret_run)
 {
         const char *id = http_request_query(request, "run");
-        g_autoptr(RunRecord) run = id ? api_find_run(api, request, id, VERB_SHOW) : NULL;
-        g_autoptr(GError) error = NULL;
+        RunRecord *run = id ? api_find_run(api, request, id, VERB_SHOW) : NULL;
 
+        *ret_run = run;
         ret->fs = http_request_query(request, "filesystem");
         ret->path = http_request_query(request, "path");
         if (id) {
@@ -98,12 +132,14 @@ static void list_artifacts(HttpRequest *request, void *arg)
         g_autoptr(ArtifactRecord) last = g_new0(ArtifactRecord, 1);
         g_autoptr(GPtrArray) artifacts = NULL;
         g_autoptr(GError) error = NULL;
+        g_autoptr(RunRecord) run = NULL;
         g_autoptr(json_t) reply = NULL;
+        g_auto(Steps) steps = { 0 };
         ArtifactType type;
         gint64 limit;
 
         if (!http_request_query_int(request, "limit", 1, LIST_MAX, 100, &limit) ||
-            !query_place(api, request, &query))
+            !query_place(api, request, &query, &run))
                 return;
         query.limit = (int)limit;
         query.after = after ? last : NULL;
@@ -113,7 +149,8 @@ static void list_artifacts(HttpRequest *request, void *arg)
                 http_fail(request, error);
                 return;
         }
-        reply = format_page(artifacts, type, (guint)limit);
+        steps = steps_of(api, run);
+        reply = format_page(&steps, artifacts, type, (guint)limit);
         http_reply_json(request, 200, reply);
 }
 
@@ -169,7 +206,7 @@ static const HttpParameter delete_query[] = {
 const HttpRoute artifact_routes[] = {
         { "GET", "/v1/artifacts", ACCESS_RUN, VERB_LIST, list_artifacts,
           "List what steps of runs have written and read, by run or by path.", .query = list_query,
-          .reply = "ArtifactList" },
+          .reply = "ArtifactList", .on_pool = true }, /* a definition may be compiled */
         { "DELETE", "/v1/artifacts/{run}", ACCESS_RUN, VERB_DELETE, delete_artifact,
           "Delete an artifact of a run that has ended: the file or directory, and its record.",
           .query = delete_query, .reply_status = 204 },

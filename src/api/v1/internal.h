@@ -28,6 +28,7 @@ struct Api {
         gint64 started;
         HttpServer *_Atomic server;
         Notifier *notifier;
+        ThreadPool *readers; /* for replies that read the store after a change */
         ThreadPool *threads; /* for questions to a copy of the scheduler, and other long work */
         Rendered *rendered;
         JobIds *ids;

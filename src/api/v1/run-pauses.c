@@ -30,7 +30,7 @@ static void go_on(HttpRequest *request, Api *api, bool single)
                 return;
         if (body && json_get_string(body, "", "step", STEP_TEXT_MAX, &step, &error))
                 engine_continue_run(api->engine, run->id, step, single, http_request_caller(request)->user,
-                                    api_run_changed, api_run_change(request, 200));
+                                    api_run_changed, api_run_change(api, request, 200));
         else
                 http_fail(request, error);
 }
@@ -62,7 +62,7 @@ static void break_run(HttpRequest *request, void *arg)
             json_get_bool(body, "", "remove", &remove, &error))
                 engine_break_run(api->engine, run->id, before, after, remove,
                                  http_request_caller(request)->user, api_run_changed,
-                                 api_run_change(request, 200));
+                                 api_run_change(api, request, 200));
         else
                 http_fail(request, error);
 }
@@ -92,7 +92,7 @@ static void set_parameters(HttpRequest *request, void *arg)
                 return;
         if (body && read_change(body, &step, &parameters, &error))
                 engine_set_run(api->engine, run->id, step, parameters, http_request_caller(request)->user,
-                               api_run_changed, api_run_change(request, 200));
+                               api_run_changed, api_run_change(api, request, 200));
         else
                 http_fail(request, error);
 }

@@ -144,29 +144,70 @@ RunRecord *api_run(Api *api, HttpRequest *request)
 /* ---- changes ---- */
 
 typedef struct {
+        Api *api;
         HttpRequest *request;
-        int status; /* 204: without a body */
+        int status;  /* 204: without a body */
+        json_t *run; /* as the change has left it, and as it is in a list */
 } Change;
 
-void api_run_changed(const RunRecord *run, bool repeated, const GError *error, void *arg)
+static void change_free(Change *change)
 {
-        g_autofree Change *change = arg;
-        g_autoptr(json_t) reply = run ? format_run(run) : NULL;
-
-        if (error)
-                http_fail(change->request, error);
-        else if (change->status == 204)
-                http_reply(change->request, 204, NULL, NULL, 0);
-        else
-                http_reply_json(change->request, repeated ? 200 : change->status, reply);
+        json_decref(change->run);
         http_request_unref(change->request);
+        g_free(change);
 }
 
-void *api_run_change(HttpRequest *request, int status)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Change, change_free)
+
+/* As GET gives it. */
+static json_t *read_whole(Api *api, const RunRecord *run, GError **error)
+{
+        g_autoptr(RunText) text =
+                run->paused > 0 ? run_texts_get(api->run_texts, api->store, run, error) : NULL;
+        gint64 epoch;
+
+        return text || run->paused == 0 ? format_whole(api, run, text, &epoch, error) : NULL;
+}
+
+/* The change holds, so the reply is never an error: a run that cannot be read now is answered as in a list. */
+static void reply_changed(bool stopped, void *arg)
+{
+        g_autoptr(Change) change = arg;
+        g_autoptr(RunRecord) run =
+                stopped ? NULL
+                        : store_run_by_id(change->api->store,
+                                          json_string_value(json_object_get(change->run, "id")), false, NULL);
+        g_autoptr(json_t) whole = run ? read_whole(change->api, run, NULL) : NULL;
+        g_autoptr(json_t) reply = whole ? json_incref(whole) : json_incref(change->run);
+
+        http_reply_json(change->request, change->status, reply);
+}
+
+/* On the engine's thread, which does not read the store. */
+void api_run_changed(const RunRecord *run, bool repeated, const GError *error, void *arg)
+{
+        g_autoptr(Change) change = arg;
+
+        if (error) {
+                http_fail(change->request, error);
+        } else if (change->status == 204) {
+                http_reply(change->request, 204, NULL, NULL, 0);
+        } else {
+                change->run = format_run(run);
+                change->status = repeated ? 200 : change->status;
+                if (thread_pool_push(change->api->readers, http_request_caller(change->request)->user,
+                                     reply_changed, change, NULL))
+                        g_steal_pointer(&change);
+                else
+                        reply_changed(true, g_steal_pointer(&change));
+        }
+}
+
+void *api_run_change(Api *api, HttpRequest *request, int status)
 {
         Change *change = g_new0(Change, 1);
 
-        *change = (Change){ http_request_ref(request), status };
+        *change = (Change){ .api = api, .request = http_request_ref(request), .status = status };
         return change;
 }
 
@@ -287,7 +328,7 @@ static void create_run(HttpRequest *request, void *arg)
         if (body && take_run(request, body, &run, &wanted, &error) &&
             api_take_package(api, http_request_caller(request), wanted, &error) &&
             take_source(api, request, body, &run, &version, &error))
-                engine_create_run(api->engine, &run, api_run_changed, api_run_change(request, 201));
+                engine_create_run(api->engine, &run, api_run_changed, api_run_change(api, request, 201));
         else
                 http_fail(request, error);
 }
@@ -308,7 +349,7 @@ static void stop_run(HttpRequest *request, void *arg)
         body = len > 0 ? http_request_json(request, &error) : json_object();
         if (body && json_only(body, "", known, &error) && json_get_bool(body, "", "force", &force, &error))
                 engine_stop_run(api->engine, run->id, force, http_request_caller(request)->user,
-                                api_run_changed, api_run_change(request, 200));
+                                api_run_changed, api_run_change(api, request, 200));
         else
                 http_fail(request, error);
 }
@@ -345,7 +386,7 @@ static void retry_run(HttpRequest *request, void *arg)
         body = len > 0 ? http_request_json(request, &error) : json_object();
         if (body && run_package_use(api->store, api->packages, run, &error) &&
             api_take_key(request, &retry.idempotency_key, &error) && read_retry(body, &retry, &error))
-                engine_retry_run(api->engine, &retry, api_run_changed, api_run_change(request, 201));
+                engine_retry_run(api->engine, &retry, api_run_changed, api_run_change(api, request, 201));
         else
                 http_fail(request, error);
 }
@@ -361,7 +402,7 @@ static void delete_run(HttpRequest *request, void *arg)
         run = api_run(api, request);
         if (run)
                 engine_delete_run(api->engine, run->id, force, http_request_caller(request)->user,
-                                  api_run_changed, api_run_change(request, 204));
+                                  api_run_changed, api_run_change(api, request, 204));
 }
 
 /* ---- reading ---- */
@@ -464,10 +505,7 @@ static void show_run(HttpRequest *request, void *arg)
         Api *api = arg;
         g_autoptr(RunRecord) run = api_run(api, request);
         g_autoptr(GError) error = NULL;
-        g_autoptr(RunText) text =
-                run && run->paused > 0 ? run_texts_get(api->run_texts, api->store, run, &error) : NULL;
-        gint64 epoch;
-        g_autoptr(json_t) reply = run && !error ? format_whole(api, run, text, &epoch, &error) : NULL;
+        g_autoptr(json_t) reply = run ? read_whole(api, run, &error) : NULL;
 
         if (reply)
                 http_reply_json(request, 200, reply);

@@ -8,7 +8,7 @@
  * this with it. NULL: an error was already sent. The caller's. */
 RunRecord *api_run(Api *api, HttpRequest *request);
 
-/* For the changes of a run: `arg` of api_run_changed, which answers the request with the run and this status (204: without a
- * body; 200 for a repeat). */
-void *api_run_change(HttpRequest *request, int status);
+/* For the changes of a run: `arg` of api_run_changed, which answers the request with this status and the run as
+ * GET gives it (204: without a body; 200 for a repeat). */
+void *api_run_change(Api *api, HttpRequest *request, int status);
 void api_run_changed(const RunRecord *run, bool repeated, const GError *error, void *arg);
