@@ -403,7 +403,8 @@ static bool prepare(Engine *engine, RetryRun *retry, const RunRecord *earlier, c
         retry->earlier = earlier->seq;
         retry->plan = was ? run_plan_new(engine, earlier->text, request, error) : NULL;
         return retry->plan && find_kept(engine, retry, earlier, was, wish->from, error) &&
-               runs_take_breaks(retry->record, retry->plan->definition, request, retry->edits, breaks, error) &&
+               runs_take_breaks(retry->record, retry->plan->definition, request, retry->edits, breaks,
+                                error) &&
                build_machine(retry, error) &&
                runs_check_breaks(retry->machine, retry->plan->definition, earlier->id, breaks, error);
 }
