@@ -11,7 +11,8 @@ class Person:
 
     def __init__(self, server, name):
         self.server, self.name = server, name
-        assert server.post("/v1/users", {"name": name}).status == 201
+        reply = server.post("/v1/users", {"name": name})
+        assert reply.status == 201, reply.body
         self.token = server.post("/v1/tokens", {"user": name}).json["token"]
         self.headers = {"Authorization": f"Bearer {self.token}"}
         self.home = f"/v1/files/pfs/local/home/{name}"

@@ -297,7 +297,7 @@ def test_the_journal_replays(full):
     decisions = rows(full.paddle("sched", "decisions", "--limit", "1000", check=0))
     assert any((row["JOB"], row["WHAT"]) == ("holder", "start") for row in decisions)
     said = full.paddle("sched", "replay", check=0).stdout
-    assert said.endswith("decisions, identical\n") and not said.startswith("0 passes")
+    assert re.search(r"^[1-9]\d* pass(es)?, [1-9]\d* decisions?, identical\n$", said), said
     journal = full.paddle("sched", "journal", check=0).stdout
     assert journal.startswith("paddle-sched-journal 1\n")
     assert full.paddle("sched", "replay", "-", input=journal, check=0).stdout.endswith("identical\n")

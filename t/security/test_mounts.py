@@ -407,7 +407,7 @@ def test_links_do_not_lead_out(ann, bob, machine):
             assert "leads out of file system 'home'" in fails(ann, mount), name
     assert not (bob.disk / "new").exists() and not pathlib.Path("/etc/new").exists()
     (ann.disk / "inner").symlink_to("a")
-    (ann.disk / "a").mkdir(exist_ok=True)
+    ann.run("true", mounts=[home("/d", "a")])  # makes it
     ann.run("touch /d/by-link", mounts=[home("/d", "inner")])
     assert (ann.disk / "a/by-link").exists()
 
