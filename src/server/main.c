@@ -383,11 +383,12 @@ static bool open_drivers(Server *server, GError **error)
         return true;
 }
 
-static void open_secrets(Server *server)
+static bool open_secrets(Server *server, GError **error)
 {
         g_autofree char *path = state_path(server, "secrets.key");
 
         server->secrets = seal_key_new(path, "secrets");
+        return true;
 }
 
 static bool open_engine(Server *server, GError **error)
@@ -658,7 +659,7 @@ static bool open_sso(Server *server, GError **error)
         return server->sso;
 }
 
-static bool write_pid(const Server *server, GError **error)
+static bool write_pid(Server *server, GError **error)
 {
         g_autofree char *path = state_path(server, "paddled.pid");
         g_autofree char *line = g_strdup_printf("%d\n", (int)getpid());
@@ -688,40 +689,65 @@ static bool open_disk(Server *server, GError **error)
         return server->disk != NULL;
 }
 
-static bool server_open(Server *server, GError **error)
+static bool check_options(Server *server, GError **error)
 {
-        g_autofree char *packages = NULL;
-        g_autofree char *storage = NULL;
+        return listeners_check(&server->options, error) && option_lists_check(&server->options, error);
+}
 
-        if (!listeners_check(&server->options, error) || !option_lists_check(&server->options, error) ||
-            !read_lists(server, error) || !read_sso(server, error) ||
-            !listeners_open_tls(&server->options, &server->tls, error) || !open_identities(server, error) ||
-            !make_state_dir(server, error) || !clock_boot_id(server->boot_id, error))
-                return false;
-        packages = state_path(server, "packages");
-        storage = state_path(server, "storage");
-        if (!open_disk(server, error))
-                return false;
-        open_secrets(server);
-        if (!(server->store = store_open(server->options.state, error)) || !make_temp_dir(server, error) ||
-            !(server->packages = package_store_open(packages, error)) ||
-            !(server->storage = storage_open(storage, server->options.datacenter, error)))
+static bool open_tls(Server *server, GError **error)
+{
+        return listeners_open_tls(&server->options, &server->tls, error);
+}
+
+static bool read_boot_id(Server *server, GError **error)
+{
+        return clock_boot_id(server->boot_id, error);
+}
+
+static bool open_store(Server *server, GError **error)
+{
+        server->store = store_open(server->options.state, error);
+        return server->store && make_temp_dir(server, error);
+}
+
+static bool open_packages(Server *server, GError **error)
+{
+        g_autofree char *path = state_path(server, "packages");
+
+        server->packages = package_store_open(path, error);
+        if (server->packages)
+                package_store_count(server->packages, disk_ledger(server->disk));
+        return server->packages != NULL;
+}
+
+static bool open_storage(Server *server, GError **error)
+{
+        g_autofree char *path = state_path(server, "storage");
+
+        server->storage = storage_open(path, server->options.datacenter, error);
+        if (!server->storage)
                 return false;
         storage_count(server->storage, disk_ledger(server->disk)); /* before jobs and runs use it */
         storage_set_projects(server->storage, disk_projects(server->disk));
-        package_store_count(server->packages, disk_ledger(server->disk));
-        if (!open_runtime(server, error) || !open_drivers(server, error) || !open_engine(server, error))
-                return false;
+        return true;
+}
+
+/* What only works with an engine: owners of homes, and the checks of the disk. */
+static bool start_disk(Server *server, GError **error)
+{
         if (server->identities)
                 storage_set_owners(server->storage, owner_of, server);
         disk_start(server->disk, &(DiskParts){ .engine = server->engine,
                                                .store = server->store,
                                                .storage = server->storage,
                                                .packages = server->packages });
+        return true;
+}
+
+static bool open_auth(Server *server, GError **error)
+{
         server->first_password = state_path(server, "root-password");
         server->factor_key = state_path(server, "second-factor.key");
-        if (!open_audit(server, error))
-                return false;
         server->auth =
                 auth_new(&(AuthConfig){ .engine = server->engine,
                                         .has_authority = server->tls ? has_authority : NULL,
@@ -737,8 +763,11 @@ static bool server_open(Server *server, GError **error)
                                         .second_factor_for = server->factor_for,
                                         .second_factor_key = server->factor_key,
                                         .first_password = server->first_password });
-        if (!open_sso(server, error))
-                return false;
+        return true;
+}
+
+static bool open_api(Server *server, GError **error)
+{
         server->api = api_new(&(ApiConfig){ .engine = server->engine,
                                             .store = server->store,
                                             .runtime = server->runtime,
@@ -756,6 +785,12 @@ static bool server_open(Server *server, GError **error)
                                             .journal_dir = server->journal,
                                             .node_name = server->node_name,
                                             .node_labels = (const char *const *)server->node_labels });
+        return true;
+}
+
+/* The older interface. */
+static bool open_flow(Server *server, GError **error)
+{
         server->flow =
                 paddleflow_new(&(PaddleFlowConfig){ .engine = server->engine,
                                                     .store = server->store,
@@ -770,7 +805,46 @@ static bool server_open(Server *server, GError **error)
                                                             g_getenv("PF_SKIP_RESOURCE_VALIDATE"),
                                                     .check_cluster = drivers_check },
                                error);
-        return server->flow && open_http(server, error) && write_pid(server, error);
+        return server->flow != NULL;
+}
+
+/* In this order; server_close frees them in the opposite one. */
+static bool (*const parts[])(Server *server, GError **error) = {
+        /* mistakes in the options, before a file is made */
+        check_options,
+        read_lists,
+        read_sso,
+        open_tls,
+        open_identities,
+        /* the state directory */
+        make_state_dir,
+        read_boot_id,
+        open_disk,
+        open_secrets,
+        open_store,
+        open_packages,
+        open_storage,
+        /* jobs and runs */
+        open_runtime,
+        open_drivers,
+        open_engine,
+        start_disk,
+        /* the interfaces */
+        open_audit,
+        open_auth,
+        open_sso,
+        open_api,
+        open_flow,
+        open_http,
+        write_pid,
+};
+
+static bool server_open(Server *server, GError **error)
+{
+        for (gsize i = 0; i < G_N_ELEMENTS(parts); i++)
+                if (!parts[i](server, error))
+                        return false;
+        return true;
 }
 
 /* Newest first; also frees a server that is only partly opened. */
