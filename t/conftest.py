@@ -31,6 +31,7 @@ def pytest_configure(config):
     """Files of tests go to a folder of this run's own. pytest's usual one is shared by all runs of a user, and each run shuts
     it to other users when it begins, also to those as whom members of a run beside it go there."""
     config.pluginmanager.import_plugin("kube.fixtures")
+    config.pluginmanager.import_plugin("people")
     config.pluginmanager.import_plugin("seeds")
     if not config.option.basetemp:
         config.option.basetemp = own_folder(config, FOLDER) / "t"
@@ -325,9 +326,17 @@ def server(make_server):
     return make_server("--cpus", "8")
 
 
-@pytest.fixture(scope="module")
-def shared_server(tmp_path_factory):
-    """One server for a module whose tests do not disturb each other."""
-    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
-    yield server
-    server.destroy()
+def server_of_module(*options):
+    """A fixture: one server for all tests of a file, which do not disturb each other: `server = server_of_module("--cpus", "64")`.
+    With it, `ann` and `bob` are users of that server."""
+
+    @pytest.fixture(scope="module")
+    def server(tmp_path_factory):
+        made = Server(tmp_path_factory.mktemp("state"), *options).start()
+        yield made
+        made.destroy()
+
+    return server
+
+
+shared_server = server_of_module("--cpus", "64")

@@ -48,12 +48,17 @@ class Person:
         return self.server.paddle(*args, env={"PADDLE_TOKEN": self.token}, **about)
 
 
-# Fixtures of the files that run frameworks; each has a `server` of its own.
+# Fixtures of all files whose `server` is one for the file (conftest.server_of_module).
 
 
 @pytest.fixture(scope="module")
 def ann(server):
     return Person(server, "ann")
+
+
+@pytest.fixture(scope="module")
+def bob(server):
+    return Person(server, "bob")
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import re
 import subprocess
 from typing import NamedTuple
 
-import people
 import pytest
 from conftest import BIN, PATIENCE, Server
 from test_cli_terminal import ESCAPES, Terminal
@@ -396,11 +395,6 @@ def server(tmp_path_factory):
     yield server
     server.cancel(["runner", "waiter"])
     server.destroy()
-
-
-@pytest.fixture(scope="module")
-def ann(server):
-    return people.Person(server, "ann")
 
 
 def in_pipe(line, directory, env):

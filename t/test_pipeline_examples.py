@@ -6,16 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from conftest import PATIENCE, ROOT, Server, wait_for
+from conftest import PATIENCE, ROOT, server_of_module, wait_for
 
 EXAMPLES = ROOT / "examples/pipelines"
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
-    yield made
-    made.destroy()
+server = server_of_module("--cpus", "64")
 
 
 def run(server, name, state, *options):

@@ -7,7 +7,7 @@ import sys
 import textwrap
 
 import pytest
-from conftest import BIN, PATIENCE, ROOT, Server, wait_for
+from conftest import BIN, PATIENCE, ROOT, server_of_module, wait_for
 
 SDK = {"PYTHONPATH": str(ROOT / "python"), "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"}
 LINE = ROOT / "examples/pipelines/line.py"
@@ -19,12 +19,7 @@ def plain(count=2):
         ContainerStep(f"s{number}", command=f"echo {number}")
 """
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
-    yield made
-    made.destroy()
+server = server_of_module("--cpus", "64")
 
 
 def write(folder, text, name="p.py"):

@@ -3,17 +3,12 @@
 import hashlib
 
 import pytest
-from conftest import PATIENCE, Server, wait_for
+from conftest import PATIENCE, server_of_module, wait_for
 
 FIRST = 'name: digits\nentry_points:\n  train: {command: "exit {{code}}", parameters: {code: 0}}\n'
 SECOND = 'name: digits\nentry_points:\n  prepare: {command: "true"}\n'
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
-    yield made
-    made.destroy()
+server = server_of_module("--cpus", "64")
 
 
 def named(name, text=FIRST):

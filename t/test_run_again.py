@@ -5,17 +5,11 @@ import os
 import pathlib
 import re
 
-import pytest
-from conftest import PATIENCE, Server, wait_for
+from conftest import PATIENCE, server_of_module, wait_for
 from sse import follow_run
 from test_runs import create, finish, nodes, show, states
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
-    yield made
-    made.destroy()
+server = server_of_module("--cpus", "64")
 
 
 def retry(server, run, status=201, **body):

@@ -7,24 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE, Server, wait_for
-from people import Person
+from conftest import PATIENCE, server_of_module, wait_for
 from sse import follow_run
 from test_run_again import retry, taken
 from test_run_files import create, post
 from test_runs import finish, nodes, running, show, states
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
-    yield made
-    made.destroy()
-
-
-@pytest.fixture(scope="module")
-def ann(server):
-    return Person(server, "ann")
+server = server_of_module("--cpus", "64")
 
 
 def chain(name, marks, cache="enable: true", code=0, make="echo data"):

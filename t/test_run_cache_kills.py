@@ -7,8 +7,7 @@ import random
 import time
 
 import pytest
-from conftest import PATIENCE, Server, wait_for
-from people import Person
+from conftest import PATIENCE, server_of_module, wait_for
 from seeds import SOAK
 from test_run_again import taken
 from test_run_cache import entries
@@ -44,17 +43,7 @@ entry_points:
     artifacts: {input: {data: "{{make.data}}"}, output: [model]}
 """
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
-    yield made
-    made.destroy()
-
-
-@pytest.fixture(scope="module")
-def ann(server):
-    return Person(server, "ann")
+server = server_of_module("--cpus", "64")
 
 
 class Round:

@@ -5,29 +5,13 @@ import contextlib
 import sqlite3
 
 import pytest
-from conftest import Server
-from people import Person
+from conftest import server_of_module
 from test_run_again import retry, taken
 from test_run_cache import changed, entries, run, why
 from test_run_files import post
 from test_runs import finish, nodes
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
-    yield made
-    made.destroy()
-
-
-@pytest.fixture(scope="module")
-def ann(server):
-    return Person(server, "ann")
-
-
-@pytest.fixture(scope="module")
-def bob(server):
-    return Person(server, "bob")
+server = server_of_module("--cpus", "64")
 
 
 TIMES, CONTENTS = "enable: true", "enable: true, fingerprint: content"

@@ -18,11 +18,6 @@ def server(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ann(server):
-    return Person(server, "ann")
-
-
-@pytest.fixture(scope="module")
 def bea(server):
     return Person(server, "bea")
 

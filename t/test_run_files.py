@@ -9,30 +9,14 @@ import shutil
 import tempfile
 
 import pytest
-from conftest import PATIENCE, Server, wait_for
-from people import Person
+from conftest import PATIENCE, server_of_module, wait_for
 from test_runs import END, finish, nodes, running, show, states
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 MNT_DETACH = 2
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a server that is not root runs all jobs as itself")
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
-    yield made
-    made.destroy()
-
-
-@pytest.fixture(scope="module")
-def ann(server):
-    return Person(server, "ann")
-
-
-@pytest.fixture(scope="module")
-def bob(server):
-    return Person(server, "bob")
+server = server_of_module("--cpus", "64")
 
 
 @pytest.fixture

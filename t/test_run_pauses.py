@@ -7,16 +7,10 @@ import sqlite3
 import threading
 import time
 
-import pytest
-from conftest import PATIENCE, ROOT, Server, wait_for
+from conftest import PATIENCE, ROOT, server_of_module, wait_for
 from test_runs import create, finish, nodes, show, states
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
-    yield made
-    made.destroy()
+server = server_of_module("--cpus", "64")
 
 
 def pauses(server, run):

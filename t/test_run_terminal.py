@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from conftest import Server
+from conftest import server_of_module
 from test_cli_terminal import Terminal
 from test_runs import create, finish
 
@@ -30,12 +30,7 @@ entry_points:
   fails: {command: "printf 'EVIL' >&2; exit 3"}
 """
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
-    yield made
-    made.destroy()
+server = server_of_module("--cpus", "64")
 
 
 def definition(version):

@@ -3,16 +3,11 @@
 import re
 
 import pytest
-from conftest import FINAL, PATIENCE, Server, wait_for
+from conftest import FINAL, PATIENCE, server_of_module, wait_for
 
 END = ("succeeded", "failed", "terminated")
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
-    yield made
-    made.destroy()
+server = server_of_module("--cpus", "64")
 
 
 def create(server, text, **request):

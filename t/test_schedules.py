@@ -4,19 +4,13 @@ import datetime
 import re
 import time
 
-import pytest
-from conftest import PATIENCE, Server, wait_for
+from conftest import PATIENCE, server_of_module, wait_for
 from people import Person
 
 QUICK = 'name: NAME\nentry_points:\n  a: {command: "true", condition: "1 > 2"}\n'
 LONG = 'name: NAME\nentry_points:\n  a: {command: "sleep 600"}\n'
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
-    yield made
-    made.destroy()
+server = server_of_module("--cpus", "64")
 
 
 def store(server, name, text=QUICK):

@@ -19,7 +19,7 @@ from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Un
 
 import paddlecloud
 import pytest
-from conftest import BIN, PATIENCE, ROOT, Server
+from conftest import BIN, PATIENCE, ROOT, server_of_module
 from paddlecloud.pipeline import (
     PF_RUN_ID,
     PF_STEP_NAME,
@@ -67,11 +67,7 @@ def corners(values: list) -> Point:
     return Point(min(values), max(values))
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "64").start()
-    yield made
-    made.destroy()
+server = server_of_module("--cpus", "64")
 
 
 @pytest.fixture(scope="module")

@@ -233,11 +233,6 @@ def server(index, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ann(server):
-    return Person(server, "ann")
-
-
-@pytest.fixture(scope="module")
 def bobby(server):
     return Person(server, "bobby")
 
