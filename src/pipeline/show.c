@@ -128,11 +128,12 @@ static const char *line_end(const char *note, int columns)
         const char *end = NULL;
         int at = 0;
 
-        for (const char *c = note; *c; c = g_utf8_next_char(c), at++) {
-                if (*c == ' ' && c > note)
+        for (const char *c = note; *c; c = g_utf8_next_char(c)) {
+                if (*c == ' ' && c > note && (at <= columns || !end))
                         end = c;
                 if (at >= columns && end)
                         return end;
+                at += unichar_columns(g_utf8_get_char(c));
         }
         return note + strlen(note);
 }
@@ -150,17 +151,17 @@ static void begin_line(const Drawing *drawing, int column, bool children)
                                !children       ? " "
                                : drawing->utf8 ? "│"
                                                : "|");
-        write_blanks(drawing->out, column - (int)g_utf8_strlen(drawing->indent->str, -1) - 1);
+        write_blanks(drawing->out, column - text_columns(drawing->indent->str) - 1);
 }
 
 /* A note behind `at` columns. On a terminal it goes on in the lines below, and begins there behind a long name. */
 static void write_notes(const Drawing *drawing, int at, const char *note, bool children)
 {
         int column = MAX(drawing->column, at + 2);
-        bool wraps = drawing->width && column + (int)g_utf8_strlen(note, -1) > drawing->width;
+        bool wraps = drawing->width && column + text_columns(note) > drawing->width;
 
         if (wraps && column > drawing->column) {
-                column = MAX(drawing->column, (int)g_utf8_strlen(drawing->indent->str, -1) + 2);
+                column = MAX(drawing->column, text_columns(drawing->indent->str) + 2);
                 begin_line(drawing, column, children);
         } else {
                 write_blanks(drawing->out, column - at);
@@ -189,7 +190,7 @@ static void write_component(Drawing *drawing, guint32 i, bool last)
         g_string_append_printf(drawing->out, "%s%s%s", drawing->indent->str,
                                drawing->utf8 ? (last ? "└─ " : "├─ ") : (last ? "`- " : "|- "), name);
         g_string_append(drawing->indent, last ? "   " : drawing->utf8 ? "│  " : "|  ");
-        at = (int)g_utf8_strlen(drawing->indent->str, -1) + (int)strlen(name);
+        at = text_columns(drawing->indent->str) + (int)strlen(name);
         if (*notes)
                 write_notes(drawing, at, notes, component->children < component[1].children);
         g_string_append_c(drawing->out, '\n');

@@ -413,6 +413,29 @@ static void test_generated_names(void)
                         "   └─ e  if {{a.o}} > {{a.n}} || {{condition_param_3}} == x\n");
 }
 
+/* A wide character takes two columns of a terminal. */
+static void test_show_wide(void)
+{
+        g_autoptr(Definition) definition = parse_valid(
+                "entry_points: {a: {}, b: {deps: a, condition: '中文字符中文字符 == 中文字符中文字符'}}",
+                NULL);
+        g_autofree char *shown = definition_show(definition, true, 40),
+                        *narrow = definition_show(definition, true,
+                                                  33); /* the last one of a word would be half outside */
+
+        g_assert_cmpstr(shown, ==,
+                        "demo\n"
+                        "├─ a\n"
+                        "└─ b  after a; if 中文字符中文字符 ==\n"
+                        "      中文字符中文字符\n");
+        g_assert_cmpstr(narrow, ==,
+                        "demo\n"
+                        "├─ a\n"
+                        "└─ b  after a; if\n"
+                        "      中文字符中文字符 ==\n"
+                        "      中文字符中文字符\n");
+}
+
 /* Of many dependencies the first are named. */
 static void test_show_many(void)
 {
@@ -444,5 +467,6 @@ int main(int argc, char **argv)
         g_test_add_func("/messages/show", test_show);
         g_test_add_func("/messages/generated-names", test_generated_names);
         g_test_add_func("/messages/show-many", test_show_many);
+        g_test_add_func("/messages/show-wide", test_show_wide);
         return g_test_run();
 }
