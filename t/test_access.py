@@ -295,7 +295,10 @@ def is_denied(reply, kind, verb):
         return True
     if reply.status != 404:
         return False
-    return kind in ("job", "run", "pipeline", "schedule", "log", "event", "token") or (kind, verb) == ("package", "show")
+    return kind in ("job", "run", "pipeline", "schedule", "log", "event", "token") or (kind, verb) == (
+        "package",
+        "show",
+    )
 
 
 def expects(rules, scopes, kind, verb, holds, scope):

@@ -898,6 +898,37 @@ def test_a_directory_is_sent_with_a_run(client, tmp_path):
         client.run_create(tmp_path / "pipeline.yaml", directory=os.path.expanduser("~"))
 
 
+def test_a_version_of_a_stored_pipeline_has_a_directory(client, tmp_path):
+    """As it is when it is stored; .paddleignore counts, and what may not be sent with a run may not be stored either."""
+    for name, word in (("first", "one"), ("second", "two")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "say.sh").write_text(f"echo said {word}; ls\n")
+        (tmp_path / name / "secret.txt").write_text("never sent\n")
+        (tmp_path / name / ".paddleignore").write_text("secret.txt\n")
+    text = "name: sdk-kept\nentry_points:\n  a: {command: 'sh say.sh'}\n"
+
+    def said(run):
+        assert run.wait(PATIENCE).state == "succeeded", run.message
+        return [line.text for line in run.logs()]
+
+    stored = client.pipeline_create(text, directory=tmp_path / "first")
+    (tmp_path / "first/say.sh").write_text("echo changed\n")
+    assert (stored.newest.package_name, len(stored.newest.package)) == ("first", 64)
+    assert said(stored.run()) == ["said one", "say.sh"]
+    sent = client.send_package(str(tmp_path / "second"))
+    assert stored.update(text, package=sent).newest.package == sent
+    assert said(stored.run()) == ["said two", "say.sh"] and said(stored.run(version=1)) == ["said one", "say.sh"]
+    assert client.pipeline_update("sdk-kept", text, directory=tmp_path / "first").newest.version == 3
+    assert said(client.run_create(pipeline="sdk-kept")) == ["changed"]
+    assert stored.update(text).newest.package is None  # of the version that is stored, not of the one before
+    for wrong, says in ((os.path.expanduser("~"), "home directory"), (tmp_path / "none", "none")):
+        with pytest.raises((ValueError, OSError), match=says):
+            client.pipeline_update("sdk-kept", text, directory=wrong)
+    with pytest.raises(ValueError, match="give one of them"):
+        client.pipeline_create(text, directory=tmp_path, package=sent)
+    stored.delete()
+
+
 def test_schedules(client, monkeypatch):
     monkeypatch.setattr(client_module.calls, "PAGE", 1)
     text = "name: sdk-scheduled\nentry_points:\n  a: {command: c, condition: '1 > 2'}\n"

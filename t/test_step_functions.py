@@ -1022,6 +1022,11 @@ def test_modules_beside_the_program_are_sent(client, modules, tmp_path):
     stored = modules.update(client=client)
     assert stored.newest.version == 2
     assert lines_of(ended(stored.run()))["use"] == expected
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files/beside.py").write_text("def word():\n    return 'of the directory'\n")
+    stored = modules.update(client=client, directory=tmp_path / "files")
+    for run in stored.run(), modules.run(client=client, directory=tmp_path / "files"):
+        assert lines_of(ended(run))["use"] == ["of the directory deeper further"]
     modules.compile(tmp_path / "made/modules.yaml")
     made = {str(path.relative_to(tmp_path / "made")) for path in (tmp_path / "made").rglob("*.*")}
     assert made == {"modules.yaml", "paddle_steps/run.py", "paddle_steps/use.py", *FILES} - {"steps.py", "unused.py"}

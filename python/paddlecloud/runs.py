@@ -119,7 +119,8 @@ class CacheEntry:
 @dataclasses.dataclass(frozen=True)
 class PipelineVersion:
     """A version of a stored pipeline, counted from 1: `hash` (SHA-256 in hexadecimal) and `size` (bytes) of its text, `user` who stored it,
-    `fs` the main file system of its runs (None: the definition says it). `definition` is the text, only from Client.pipeline_version.
+    `fs` the main file system of its runs (None: the definition says it), `package` (a hash) the directory in which they begin, which was
+    called `package_name`, None without one. `definition` is the text, only from Client.pipeline_version.
     `raw` is the whole reply."""
 
     version: int
@@ -127,6 +128,8 @@ class PipelineVersion:
     size: int
     user: str
     fs: Optional[str] = None
+    package: Optional[str] = None
+    package_name: Optional[str] = None
     created_at: Optional[str] = None
     definition: Optional[str] = dataclasses.field(default=None, repr=False)
     raw: Dict[str, Any] = dataclasses.field(default_factory=dict, repr=False, compare=False)
@@ -178,10 +181,19 @@ class StoredPipeline:
         return self._owner().pipeline_versions(self.id)
 
     def update(
-        self, definition: Definition, description: Optional[str] = None, filesystem: Optional[str] = None
+        self,
+        definition: Definition,
+        description: Optional[str] = None,
+        filesystem: Optional[str] = None,
+        *,
+        directory: Union[str, "os.PathLike[str]", None] = None,
+        package: Optional[str] = None,
     ) -> "StoredPipeline":
         """As Client.pipeline_update of this pipeline; returns this pipeline, brought up to date."""
-        other = self._owner().pipeline_update(self.id, definition, description, filesystem)
+        owner = self._owner()
+        other = owner.pipeline_update(
+            self.id, definition, description, filesystem, directory=directory, package=package
+        )
         for field in dataclasses.fields(self):
             setattr(self, field.name, getattr(other, field.name))
         return self

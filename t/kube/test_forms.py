@@ -65,7 +65,9 @@ def test_the_objects_of_a_job(joined):  # noqa: F811
     job = job_of(server, late, look)
     name = f"{job['id']}-1"
     wait_for(lambda: "Init:0/1" in kube.kubectl("get", "pods"), what="trainers behind their gate")
-    wait_for(lambda: kube.items("statefulsets", "apps/v1"), what="the parameter servers, which are created side by side")
+    wait_for(
+        lambda: kube.items("statefulsets", "apps/v1"), what="the parameter servers, which are created side by side"
+    )
     assert {made["metadata"]["name"] for made in kube.items("statefulsets", "apps/v1")} == {f"{name}-pserver"}
     assert {made["metadata"]["name"] for made in kube.items("jobs", "batch/v1")} == {f"{name}-trainer"}
     shown = kube.kubectl("get", "sts,job")

@@ -1,7 +1,7 @@
 """Packages, and files in the storage."""
 
 import os
-from typing import List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Union
 
 from .. import downloads, files, package
 from .calls import Calls, fields_of
@@ -18,6 +18,15 @@ class FileCalls(Calls):
         what a package cannot hold.
         """
         return package.send(self._transport, package.of_directory(directory, extra))
+
+    def _begin_in(self, directory: Union[str, "os.PathLike[str]", None], package: Optional[str]) -> Dict[str, Any]:
+        """The part of a body that says where steps begin: in a directory, which is sent, or in a package that was sent before."""
+        if directory is None:
+            return {} if package is None else {"package": package}
+        if package is not None:
+            raise ValueError("directory and package both say where steps begin: give one of them")
+        sent = self.send_package(os.fspath(directory))
+        return {"package": sent, "package_name": os.path.basename(os.path.abspath(directory))}
 
     def files(self, remote: str = "", recursive: bool = True) -> List[FileInfo]:
         """What is at and below `remote`, /pfs/... or a path in the user's home; without `recursive` what is right in it. Raises

@@ -1,12 +1,14 @@
 """Stored pipelines."""
 
-from typing import Any, Dict, Iterator, Optional
+import os
+from typing import Any, Dict, Iterator, Optional, Union
 
 from ..runs import Definition, PipelineVersion, StoredPipeline, body_of, text_of
-from .calls import Calls, fields_of, quote
+from .calls import fields_of, quote
+from .files import FileCalls
 
 
-class PipelineCalls(Calls):
+class PipelineCalls(FileCalls):
     """The calls of Client about stored pipelines."""
 
     def _pipeline_of(self, body: Dict[str, Any]) -> StoredPipeline:
@@ -17,20 +19,35 @@ class PipelineCalls(Calls):
         return pipeline
 
     def _pipeline_put(
-        self, path: str, definition: Definition, description: Optional[str], filesystem: Optional[str]
+        self,
+        path: str,
+        definition: Definition,
+        description: Optional[str],
+        filesystem: Optional[str],
+        directory: Union[str, "os.PathLike[str]", None],
+        package: Optional[str],
     ) -> StoredPipeline:
         body = body_of({"definition": text_of(definition), "description": description, "fs": filesystem})
+        body.update(self._begin_in(directory, package))
         return self._pipeline_of(self._transport.json("POST", path, body, repeatable=False))
 
     def pipeline_create(
-        self, definition: Definition, description: Optional[str] = None, filesystem: Optional[str] = None
+        self,
+        definition: Definition,
+        description: Optional[str] = None,
+        filesystem: Optional[str] = None,
+        *,
+        directory: Union[str, "os.PathLike[str]", None] = None,
+        package: Optional[str] = None,
     ) -> StoredPipeline:
         """Stores a definition (a text of at most 16 MiB, a dictionary, or a pathlib.Path) as version 1 of a pipeline of its name.
 
         `description` says what it is for (at most 256 bytes), `filesystem` is the main file system of its runs if the definition names
-        none. Raises errors.Invalid with the first error of the definition, errors.Conflict if the user has a pipeline of this name,
-        errors.Unavailable (code "quota") above 1,000 pipelines of a user or 64 MiB of all versions."""
-        return self._pipeline_put("/v1/pipelines", definition, description, filesystem)
+        none. The steps of all its runs begin in `directory` as it is now, or in `package`, as in run_create; it is kept as long as the
+        version. Raises errors.Invalid with the first error of the definition, errors.Conflict if the user has a pipeline of this name,
+        errors.Unavailable (code "quota") above 1,000 pipelines of a user or 64 MiB of all versions, ValueError for both `directory` and
+        `package`, and for what a package cannot hold."""
+        return self._pipeline_put("/v1/pipelines", definition, description, filesystem, directory, package)
 
     def pipeline_update(
         self,
@@ -38,10 +55,14 @@ class PipelineCalls(Calls):
         definition: Definition,
         description: Optional[str] = None,
         filesystem: Optional[str] = None,
+        *,
+        directory: Union[str, "os.PathLike[str]", None] = None,
+        package: Optional[str] = None,
     ) -> StoredPipeline:
         """Stores another version of a pipeline, by name or id; runs that have begun go on with their version. A `description` of None stays
-        what it is. Raises what pipeline_create raises, errors.NotFound, and errors.Conflict if the definition has another name."""
-        return self._pipeline_put(f"/v1/pipelines/{quote(pipeline)}/versions", definition, description, filesystem)
+        what it is; the directory of the version before does not. Raises what pipeline_create raises, errors.NotFound, and errors.Conflict if the definition has another name."""
+        path = f"/v1/pipelines/{quote(pipeline)}/versions"
+        return self._pipeline_put(path, definition, description, filesystem, directory, package)
 
     def pipeline(self, pipeline: str) -> StoredPipeline:
         """A stored pipeline, by name or id, with its newest version. Raises errors.NotFound."""

@@ -64,8 +64,6 @@ class RunCalls(StreamCalls, FileCalls):
         errors.Denied for a queue that is not granted, errors.Unavailable (code "quota") above 100 runs of a user that have not ended,
         errors.Conflict if the key was used for another definition, ValueError unless there is either a definition or a stored pipeline, for
         both `directory` and `package`, and for what a package cannot hold."""
-        if directory is not None and package is not None:
-            raise ValueError("directory and package both say where steps begin: give one of them")
         body = body_of(
             {
                 **source_of(definition, pipeline, version),
@@ -75,15 +73,12 @@ class RunCalls(StreamCalls, FileCalls):
                 "disabled": joined(disabled),
                 "failure_strategy": failure_strategy,
                 "description": description,
-                "package": package,
                 "queue": queue,
                 "break_before": list(break_before) or None,
                 "break_after": list(break_after) or None,
             }
         )
-        if directory is not None:
-            body["package"] = self.send_package(os.fspath(directory))
-            body["package_name"] = os.path.basename(os.path.abspath(directory))
+        body.update(self._begin_in(directory, package))
         headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return self._run_of(self._transport.json("POST", "/v1/runs", body, headers, repeatable=True))
 

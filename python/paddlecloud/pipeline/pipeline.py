@@ -223,11 +223,17 @@ class Pipeline:
         )
 
     def create(
-        self, *, fs_name: Optional[str] = None, desc: Optional[str] = None, client: Optional["Client"] = None
+        self,
+        *,
+        fs_name: Optional[str] = None,
+        desc: Optional[str] = None,
+        directory: Union[str, "os.PathLike[str]", None] = None,
+        client: Optional["Client"] = None,
     ) -> "StoredPipeline":
-        """Stores it on the server as version 1 of a pipeline of its name; as Client.pipeline_create."""
+        """Stores it on the server as version 1 of a pipeline of its name; as Client.pipeline_create. Steps that are functions need no
+        `directory`: their programs are stored anyway."""
         server = _client("create()", client)
-        return server.pipeline_create(to_yaml(self._sent(server)), desc, fs_name)
+        return server.pipeline_create(to_yaml(self._sent(server, directory)), desc, fs_name, directory=directory)
 
     def update(
         self,
@@ -235,11 +241,14 @@ class Pipeline:
         *,
         fs_name: Optional[str] = None,
         desc: Optional[str] = None,
+        directory: Union[str, "os.PathLike[str]", None] = None,
         client: Optional["Client"] = None,
     ) -> "StoredPipeline":
-        """Stores it as another version of `pipeline` (an id or name; None: that of its name); as Client.pipeline_update."""
+        """Stores it as another version of `pipeline` (an id or name; None: that of its name); as Client.pipeline_update. `directory` is as
+        in create."""
         server = _client("update()", client)
-        return server.pipeline_update(pipeline or self._name, to_yaml(self._sent(server)), desc, fs_name)
+        definition = to_yaml(self._sent(server, directory))
+        return server.pipeline_update(pipeline or self._name, definition, desc, fs_name, directory=directory)
 
     def _sent(self, server: "Client", directory: Union[str, "os.PathLike[str]", None] = None) -> Dict[str, Any]:
         """The definition; the programs of functions are sent, and their steps name the packages that hold them."""
