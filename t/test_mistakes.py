@@ -77,6 +77,8 @@ OPTIONS = [
     M("list --limit many", 2, "--limit", "'many'"),
     M("list --queue nowhere", 1, "'nowhere'", "paddle queue list"),
     M("list -o xml", 2, "'xml'", "json"),
+    M("pipeline lint -o xml p.yaml", 2, "'xml'", "Forms are table, json and yaml."),
+    M("run diff -o name a b", 2, "'name'", "'paddle run diff'", "Forms are table, json and yaml."),
     M("results done -o xml", 2, "'xml'", "table, wide, csv, json, yaml and name"),
     M("status", 2, "JOB"),
     M("status done broken", 2, "'broken'"),

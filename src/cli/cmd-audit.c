@@ -121,7 +121,7 @@ static bool run_list(Cli *cli, const void *target, char *const *words, GError **
         Format format;
 
         if ((audit->since && !number_parse("--since", audit->since, 0, G_MAXINT64, &since, error)) ||
-            !format_parse(audit->format, &format, error) || !cli_client(cli, error))
+            !format_parse(cli, audit->format, &format, error) || !cli_client(cli, error))
                 return false;
         listing = listing_new(cli, format, columns, "seq");
         if (!list_pages(cli, audit, since, listing, error))

@@ -76,8 +76,7 @@ const Verb verb_cache_list = {
 /* ---- show ---- */
 
 static const Option show_options[] = {
-        { "format", 'o', OPTION_STRING, offsetof(CacheCommand, format), "FORM", "yaml or json",
-          .fallback = "yaml", .alias = "output" },
+        FORMAT_TEXT_OPTION(offsetof(CacheCommand, format)),
         COMMON_OPTIONS,
         { 0 },
 };
@@ -96,10 +95,10 @@ static bool cache_show(Cli *cli, const void *target, char *const *words, GError 
         g_autoptr(json_t) entry = NULL;
         Format format;
 
-        if (!format_parse(options->format, &format, error) || !cli_client(cli, error) ||
+        if (!format_parse(cli, options->format, &format, error) || !cli_client(cli, error) ||
             !http_call_json(cli->client, "GET", path, NULL, &entry, error))
                 return false;
-        format_print(entry, format, "id");
+        format_print(entry, format, NULL);
         return true;
 }
 
@@ -153,8 +152,7 @@ const Verb verb_cache_delete = {
 /* ---- why ---- */
 
 static const Option explain_options[] = {
-        { "format", 'o', OPTION_STRING, offsetof(CacheCommand, format), "FORM", "table, json or yaml",
-          .fallback = "table", .alias = "output" },
+        FORMAT_REPORT_OPTION(offsetof(CacheCommand, format)),
         COMMON_OPTIONS,
         { 0 },
 };
@@ -193,11 +191,11 @@ static bool explain_cache(Cli *cli, const void *target, char *const *words, GErr
         Format format;
 
         url_add_query(path, "step", words[1]);
-        if (!format_parse(options->format, &format, error) || !cli_client(cli, error) ||
+        if (!format_parse(cli, options->format, &format, error) || !cli_client(cli, error) ||
             !http_call_json(cli->client, "GET", path->str, NULL, &why, error))
                 return false;
-        if (format != FORMAT_TABLE && format != FORMAT_WIDE) {
-                format_print(why, format, "message");
+        if (format != FORMAT_TABLE) {
+                format_print(why, format, NULL);
                 return true;
         }
         cli_print("%s: %s", text_of(why, "step"), text_of(why, "message"));

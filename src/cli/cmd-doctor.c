@@ -397,7 +397,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         g_autoptr(Listing) listing = NULL;
         Format format;
 
-        if (!format_parse(doctor->format, &format, error))
+        if (!format_parse(cli, doctor->format, &format, error))
                 return false;
         if (format != FORMAT_TABLE && format != FORMAT_WIDE)
                 listing = listing_new(cli, format, columns, "check");

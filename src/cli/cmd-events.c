@@ -190,7 +190,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         Stream stream = { .cli = cli, .since = words[0] ? 0 : -1, .follow = events->follow };
 
         if ((events->since && !number_parse("--since", events->since, 0, G_MAXINT64, &stream.since, error)) ||
-            !format_parse(events->format, &stream.format, error) || !cli_client(cli, error))
+            !format_parse(cli, events->format, &stream.format, error) || !cli_client(cli, error))
                 return false;
         listing = listing_new(cli, stream.format, columns, "kind");
         if (words[0] && !events->follow)

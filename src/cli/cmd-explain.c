@@ -24,7 +24,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         Format format;
         bool waits;
 
-        if (!format_parse(explain->format, &format, error) || !cli_client(cli, error) ||
+        if (!format_parse(cli, explain->format, &format, error) || !cli_client(cli, error) ||
             !http_call_json(cli->client, "GET", path, NULL, &answer, error))
                 return false;
         if (format != FORMAT_TABLE && format != FORMAT_WIDE) {

@@ -230,7 +230,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         if (list->all_states && list->state)
                 return err_set(error, ERR_USAGE, "--all-states cannot be combined with --state='%s'",
                                list->state);
-        if (!check_labels(list, error) || !format_parse(list->format, &format, error) ||
+        if (!check_labels(list, error) || !format_parse(cli, list->format, &format, error) ||
             !cli_client(cli, error))
                 return false;
         listing = listing_new(cli, format, columns, "name");

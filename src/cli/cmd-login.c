@@ -163,7 +163,7 @@ static bool run_whoami(Cli *cli, const void *options, char *const *words, GError
         g_autoptr(json_t) who = NULL;
         Format format;
 
-        if (!format_parse(login->format, &format, error) || !cli_client(cli, error) ||
+        if (!format_parse(cli, login->format, &format, error) || !cli_client(cli, error) ||
             !http_call_json(cli->client, "GET", "/v1/whoami", NULL, &who, error))
                 return false;
         if (format != FORMAT_TABLE && format != FORMAT_WIDE) {

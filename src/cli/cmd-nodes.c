@@ -139,7 +139,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         Format format;
         gsize i;
 
-        if (!format_parse(nodes->format, &format, error) || !cli_client(cli, error) ||
+        if (!format_parse(cli, nodes->format, &format, error) || !cli_client(cli, error) ||
             (escaped && !http_call_json(cli->client, "GET", cluster, NULL, NULL, error)) ||
             !http_call_json(cli->client, "GET", path, NULL, &reply, error))
                 return false;

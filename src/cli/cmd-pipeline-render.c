@@ -21,8 +21,7 @@ static const Option options[] = {
           "user of the run; default: you" },
         { "limit", 'l', OPTION_INT, offsetof(PipelineOptions, limit), "N",
           "the first N instances of components", .fallback = "100", .min = 1, .max = LIMIT_MAX },
-        { "format", 'o', OPTION_STRING, offsetof(PipelineOptions, format), "FORM", "yaml or json",
-          .fallback = "yaml", .alias = "output" },
+        FORMAT_TEXT_OPTION(offsetof(PipelineOptions, format)),
         COMMON_OPTIONS,
         { 0 },
 };
@@ -247,9 +246,9 @@ static bool run_render(Cli *cli, const void *target, char *const *words, GError 
         g_autoptr(Definition) definition = NULL;
         Format format;
 
-        return format_parse(given->format, &format, error) &&
+        return format_parse(cli, given->format, &format, error) &&
                pipeline_file_load(given, words[0], &definition, error) &&
-               render(cli, given, definition, format == FORMAT_JSON ? FORMAT_JSON : FORMAT_YAML, error);
+               render(cli, given, definition, format, error);
 }
 
 const Verb verb_pipeline_render = {

@@ -10,8 +10,7 @@
 
 static const Option lint_options[] = {
         PIPELINE_OPTIONS,
-        { "format", 'o', OPTION_STRING, offsetof(PipelineOptions, format), "FORM", "table, json or yaml",
-          .fallback = "table", .alias = "output" },
+        FORMAT_REPORT_OPTION(offsetof(PipelineOptions, format)),
         COMMON_OPTIONS,
         { 0 },
 };
@@ -118,9 +117,9 @@ static bool run_lint(Cli *cli, const void *target, char *const *words, GError **
         bool ok;
 
         lint.options.warn = true;
-        if (!format_parse(lint.options.format, &format, error))
+        if (!format_parse(cli, lint.options.format, &format, error))
                 return false;
-        lint.results = format == FORMAT_JSON || format == FORMAT_YAML ? results : NULL;
+        lint.results = format == FORMAT_TABLE ? NULL : results;
         ok = cli_each(cli, words, n, lint_file, &lint, error);
         if (json_array_size(results) > 0)
                 format_print(n == 1 ? json_array_get(results, 0) : results, format, NULL);

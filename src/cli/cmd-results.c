@@ -15,8 +15,7 @@ typedef struct {
 static const Option options[] = {
         { "sort", 0, OPTION_STRING, offsetof(Results, sort), "NAME",
           "best first: NAME for the lowest value ever reported, -NAME for the highest" },
-        { "format", 'o', OPTION_STRING, offsetof(Results, format), "FORM",
-          "table, wide, csv, json, yaml or name", .fallback = "table", .alias = "output" },
+        FORMAT_OPTION_OF(offsetof(Results, format), "table, wide, csv, json, yaml or name", "table"),
         COMMON_OPTIONS,
         { 0 },
 };
@@ -250,19 +249,15 @@ static void print_values(const GPtrArray *rows, Format format)
 static bool run(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const Results *results = target;
-        bool csv = strcmp(results->format, "csv") == 0;
-        Format format = FORMAT_TABLE;
+        Format format;
         Order order = results->sort ? order_parse(results->sort) : (Order){ .name = NULL };
         g_autofree char *path = job_path(words[0], "/results");
         g_autoptr(json_t) items = NULL;
         g_autoptr(GPtrArray) rows = g_ptr_array_new(), parameters = NULL, names = NULL;
         Sheet sheet = { .rows = rows, .order = results->sort ? &order : NULL };
 
-        if (!csv && !format_parse(results->format, &format, NULL))
-                return err_set(error, ERR_USAGE,
-                               "-o: '%.20s' is not a form of output\nForms are table, wide, csv, json, yaml "
-                               "and name.",
-                               results->format);
+        if (!format_parse(cli, results->format, &format, error))
+                return false;
         sheet.wide = format == FORMAT_WIDE;
         if (!cli_client(cli, error) || !(items = listing_items(cli->client, path, error)))
                 return false;
@@ -273,7 +268,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         sheet.names = names = names_of(rows, "results");
         if (!check_order(&sheet, error))
                 return false;
-        if (csv)
+        if (format == FORMAT_CSV)
                 print_csv(&sheet);
         else if (format == FORMAT_JSON || format == FORMAT_YAML)
                 print_values(rows, format);

@@ -26,8 +26,7 @@ typedef struct {
 static const Option options[] = {
         { "all", 'a', OPTION_BOOL, offsetof(DiffOptions, all), NULL,
           "print everything that differs, and all components" },
-        { "format", 'o', OPTION_STRING, offsetof(DiffOptions, format), "FORM", "table, json or yaml",
-          .fallback = "table", .alias = "output" },
+        FORMAT_REPORT_OPTION(offsetof(DiffOptions, format)),
         COMMON_OPTIONS,
         { 0 },
 };
@@ -232,7 +231,7 @@ static bool run_diff_verb(Cli *cli, const void *target, char *const *words, GErr
         g_autoptr(json_t) diff = NULL;
         Format format;
 
-        if (!format_parse(diff_options->format, &format, error) || !cli_client(cli, error))
+        if (!format_parse(cli, diff_options->format, &format, error) || !cli_client(cli, error))
                 return false;
         if (words[1] ? !get(cli, words[0], "", &a.run, error) || !get(cli, words[1], "", &b.run, error)
                      : !get(cli, words[0], "", &b.run, error) || !find_earlier(cli, b.run, &a.run, error))
@@ -240,7 +239,7 @@ static bool run_diff_verb(Cli *cli, const void *target, char *const *words, GErr
         diff = make_diff(cli, &a, &b, diff_options->all, error);
         if (!diff)
                 return false;
-        if (format == FORMAT_TABLE || format == FORMAT_WIDE)
+        if (format == FORMAT_TABLE)
                 run_diff_print(diff, &cli->terminal, diff_options->all, stdout);
         else
                 format_print(diff, format, NULL);

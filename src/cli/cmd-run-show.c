@@ -26,8 +26,7 @@ static const Option options[] = {
         { "all", 'a', OPTION_BOOL, offsetof(ShowRun, all), NULL,
           "also the items of loops that have ended well" },
         SVG_OPTION(offsetof(ShowRun, svg)),
-        { "format", 'o', OPTION_STRING, offsetof(ShowRun, format), "FORM", "table, json or yaml",
-          .fallback = "table", .alias = "output" },
+        FORMAT_REPORT_OPTION(offsetof(ShowRun, format)),
         COMMON_OPTIONS,
         { 0 },
 };
@@ -173,9 +172,9 @@ static bool show_run(Cli *cli, const void *target, char *const *words, GError **
         const char *picture;
         Format format;
 
-        if (!format_parse(show->format, &format, error))
+        if (!format_parse(cli, show->format, &format, error))
                 return false;
-        if (show->watch && (format == FORMAT_JSON || format == FORMAT_YAML))
+        if (show->watch && format != FORMAT_TABLE)
                 return err_set(error, ERR_USAGE, "--watch cannot be combined with -o %s", show->format);
         if (show->watch && show->svg)
                 return err_set(error, ERR_USAGE, "--watch cannot be combined with --svg");
@@ -190,7 +189,7 @@ static bool show_run(Cli *cli, const void *target, char *const *words, GError **
         path = run_path(text_of(run, "id"), "/tree"); /* a name may mean a newer run soon */
         if (show->watch)
                 return watch(cli, show, path, &run, error);
-        if (format == FORMAT_TABLE || format == FORMAT_WIDE) {
+        if (format == FORMAT_TABLE) {
                 print_run(cli, show, run);
                 return true;
         }

@@ -27,7 +27,7 @@ static const Option decisions_options[] = {
 };
 
 static const Option replay_options[] = {
-        FORMAT_OPTION(offsetof(Sched, format)),
+        FORMAT_REPORT_OPTION(offsetof(Sched, format)),
         COMMON_OPTIONS,
         { 0 },
 };
@@ -62,7 +62,7 @@ static bool run_decisions(Cli *cli, const void *target, char *const *words, GErr
         gsize i;
         json_t *item;
 
-        if (!format_parse(sched->format, &format, error) || !cli_client(cli, error) ||
+        if (!format_parse(cli, sched->format, &format, error) || !cli_client(cli, error) ||
             !http_call_json(cli->client, "GET", path, NULL, &reply, error))
                 return false;
         listing = listing_new(cli, format, columns, "job");
@@ -167,7 +167,7 @@ static bool run_replay(Cli *cli, const void *target, char *const *words, GError 
         JournalReport report = { 0 };
         Format format;
 
-        if (!format_parse(sched->format, &format, error) || !read_journal(cli, words[0], text, error) ||
+        if (!format_parse(cli, sched->format, &format, error) || !read_journal(cli, words[0], text, error) ||
             !journal_replay(text->str, text->len, &report, error))
                 return false;
         cli->status = report.same ? 0 : 1;

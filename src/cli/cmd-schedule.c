@@ -213,8 +213,7 @@ static const Option show_options[] = {
         USER_OPTION,
         { "limit", 'l', OPTION_INT, offsetof(ScheduleOptions, limit), "N", "show at most N runs",
           .fallback = "10", .min = 1, .max = 1000 },
-        { "format", 'o', OPTION_STRING, offsetof(ScheduleOptions, format), "FORM", "table, json or yaml",
-          .fallback = "table", .alias = "output" },
+        FORMAT_REPORT_OPTION(offsetof(ScheduleOptions, format)),
         COMMON_OPTIONS,
         { 0 },
 };
@@ -303,10 +302,10 @@ static bool run_show(Cli *cli, const void *target, char *const *words, GError **
         g_autoptr(Listing) listing = NULL;
         Format format;
 
-        if (!format_parse(options->format, &format, error) || !cli_client(cli, error) ||
+        if (!format_parse(cli, options->format, &format, error) || !cli_client(cli, error) ||
             !http_call_json(cli->client, "GET", path, NULL, &schedule, error))
                 return false;
-        if (format == FORMAT_TABLE || format == FORMAT_WIDE) {
+        if (format == FORMAT_TABLE) {
                 print_fields(schedule);
                 fflush(stdout);
                 return print_runs(cli, options, words[0], error);

@@ -154,7 +154,7 @@ static bool run_list(Cli *cli, const void *target, char *const *words, GError **
         gsize i;
         json_t *item;
 
-        if (!format_parse(args->format, &format, error) || !cli_client(cli, error) ||
+        if (!format_parse(cli, args->format, &format, error) || !cli_client(cli, error) ||
             !http_call_json(cli->client, "GET", path, NULL, &reply, error))
                 return false;
         listing = listing_new(cli, format, columns, "name");

@@ -28,7 +28,7 @@ static const Option options[] = {
         { "room", 'r', OPTION_STRING, offsetof(Sim, room), "FILE", "nodes and queues, YAML or JSON" },
         { "max-passes", 0, OPTION_INT, offsetof(Sim, max_passes), "N", "end after N passes of the scheduler",
           .min = 1 },
-        FORMAT_OPTION(offsetof(Sim, format)),
+        FORMAT_REPORT_OPTION(offsetof(Sim, format)),
         COMMON_OPTIONS,
         { 0 },
 };
@@ -230,7 +230,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         gint64 left_out = 0;
         Format format;
 
-        if (!format_parse(sim->format, &format, error))
+        if (!format_parse(cli, sim->format, &format, error))
                 return false;
         if (!sim->room)
                 return err_set(error, ERR_USAGE,

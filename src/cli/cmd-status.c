@@ -269,7 +269,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         g_autoptr(json_t) job = NULL;
         Format format;
 
-        if (!format_parse(status->format, &format, error) || !cli_client(cli, error) ||
+        if (!format_parse(cli, status->format, &format, error) || !cli_client(cli, error) ||
             !http_call_json(cli->client, "GET", path, NULL, &job, error))
                 return false;
         if (!is_array(job) && !job_is_final(job) && !measure(cli, words[0], job, error))

@@ -216,7 +216,7 @@ static bool look_at_all(Cli *cli, const Files *about, char *const *words, const 
         Format format;
         bool ok;
 
-        if (!format_parse(about->format, &format, error) || !run_begin(&run, cli, about, error))
+        if (!format_parse(cli, about->format, &format, error) || !run_begin(&run, cli, about, error))
                 return false;
         run.listing = listing = listing_new(cli, format, columns, "path");
         run.several = n > 1;

@@ -137,7 +137,7 @@ static bool run_usage(Cli *cli, const void *target, char *const *words, GError *
 
         if (storage->user && storage->all)
                 return err_set(error, ERR_USAGE, "--user cannot be combined with --all");
-        if (!format_parse(storage->format, &format, error) || !cli_client(cli, error) ||
+        if (!format_parse(cli, storage->format, &format, error) || !cli_client(cli, error) ||
             !(reply = remote_ask(cli, "GET", path, error)))
                 return false;
         listing = listing_new(cli, format, usage_columns, "user");
@@ -167,7 +167,7 @@ static bool run_gc(Cli *cli, const void *target, char *const *words, GError **er
         gsize i;
         json_t *item;
 
-        if (!format_parse(storage->format, &format, error) || !cli_client(cli, error) ||
+        if (!format_parse(cli, storage->format, &format, error) || !cli_client(cli, error) ||
             !(reply = remote_ask(cli, "POST", path, error)))
                 return false;
         listing = listing_new(cli, format, gc_columns, "name");

@@ -62,7 +62,7 @@ static bool run_create(Cli *cli, const void *target, char *const *words, GError 
         g_autoptr(json_t) reply = NULL;
         Format format;
 
-        if (!format_parse(token->format, &format, error) || !cli_client(cli, error) ||
+        if (!format_parse(cli, token->format, &format, error) || !cli_client(cli, error) ||
             !http_call_json(cli->client, "POST", "/v1/tokens", body, &reply, error))
                 return false;
         if (format != FORMAT_TABLE && format != FORMAT_WIDE) {
@@ -142,7 +142,7 @@ static bool run_list(Cli *cli, const void *target, char *const *words, GError **
         gsize i;
         json_t *item;
 
-        if (!format_parse(token->format, &format, error) || !get_tokens(cli, token->user, &reply, error))
+        if (!format_parse(cli, token->format, &format, error) || !get_tokens(cli, token->user, &reply, error))
                 return false;
         listing = listing_new(cli, format, columns, "id");
         json_array_foreach(json_object_get(reply, "items"), i, item)

@@ -45,7 +45,7 @@ static bool run(Cli *cli, const void *target, char *const *words, GError **error
         gint64 deadline = wait->timeout_ms > 0 ? clock_monotonic_ms() + wait->timeout_ms : 0;
         Format format;
 
-        if (!format_parse(wait->format, &format, error) || !cli_client(cli, error))
+        if (!format_parse(cli, wait->format, &format, error) || !cli_client(cli, error))
                 return false;
         for (; *words; words++)
                 if (!wait_one(cli, *words, format, deadline, error))

@@ -10,7 +10,7 @@
 
 static const char *const formats[] = {
         [FORMAT_TABLE] = "table", [FORMAT_WIDE] = "wide", [FORMAT_JSON] = "json",
-        [FORMAT_YAML] = "yaml",   [FORMAT_NAME] = "name",
+        [FORMAT_YAML] = "yaml",   [FORMAT_NAME] = "name", [FORMAT_CSV] = "csv",
 };
 
 struct Listing {
@@ -22,16 +22,31 @@ struct Listing {
         guint64 items;
 };
 
-bool format_parse(const char *text, Format *ret, GError **error)
+/* "table, json or yaml": what the verb's row has. */
+static const char *forms_of(const Verb *verb)
 {
+        const Option *option = verb->options;
+
+        while (strcmp(option->name, "format") != 0)
+                option++;
+        return option->help;
+}
+
+bool format_parse(const Cli *cli, const char *text, Format *ret, GError **error)
+{
+        const char *forms = forms_of(cli->verb);
+        g_auto(GStrv) parts = g_strsplit(forms, " or ", -1);
+        g_autofree char *list = g_strjoinv(", ", parts), *sentence = g_strjoinv(" and ", parts);
+        g_auto(GStrv) taken = g_strsplit(list, ", ", -1);
+
         for (gsize i = 0; i < G_N_ELEMENTS(formats); i++) {
-                if (strcmp(text, formats[i]) != 0)
+                if (strcmp(text, formats[i]) != 0 || !g_strv_contains((const char *const *)taken, text))
                         continue;
                 *ret = (Format)i;
                 return true;
         }
-        return err_set(error, ERR_USAGE,
-                       "-o: '%s' is not a form of output\nForms are table, wide, json, yaml and name.", text);
+        return err_set(error, ERR_USAGE, "-o: '%.40s' is not a form of output of 'paddle %s'\nForms are %s.",
+                       text, cli->verb->name, sentence);
 }
 
 const char *text_of(const json_t *object, const char *name)
@@ -259,6 +274,7 @@ void listing_add(Listing *listing, const json_t *item)
         case FORMAT_JSON: print_json(item, listing->items > 0 ? ",\n" : "[\n", ""); break;
         case FORMAT_YAML: add_yaml(item); break;
         case FORMAT_NAME: print_name(item, listing->name); break;
+        case FORMAT_CSV: break; /* no listing has it */
         }
         listing->items++;
 }
@@ -334,7 +350,7 @@ bool listing_show(Cli *cli, const char *form, const Column *columns, const char 
         Format format;
         gint64 items;
 
-        if (!format_parse(form, &format, error) || !cli_client(cli, error))
+        if (!format_parse(cli, form, &format, error) || !cli_client(cli, error))
                 return false;
         listing = listing_new(cli, format, columns, name);
         if (!listing_pages(listing, cli->client, path, limit, &items, error))

@@ -5,16 +5,20 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 
-typedef enum { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML, FORMAT_NAME } Format;
+typedef enum { FORMAT_TABLE, FORMAT_WIDE, FORMAT_JSON, FORMAT_YAML, FORMAT_NAME, FORMAT_CSV } Format;
 
-/* The row for a verb's table; `field` is a char * of its target. */
+/* The row for a verb's table; `offset` is that of a char * of its target. The text for help is also the list of the forms that
+ * the verb takes, as format_parse reads it. */
 /* clang-format off */
-#define FORMAT_OPTION(offset)                                                                                \
-        { "format", 'o', OPTION_STRING, offset, "FORM",                                                      \
-          "table, wide, json, yaml or name", .fallback = "table", .alias = "output" }
+#define FORMAT_OPTION_OF(offset, forms, form)                                                                \
+        { "format", 'o', OPTION_STRING, offset, "FORM", forms, .fallback = form, .alias = "output" }
 /* clang-format on */
+#define FORMAT_OPTION(offset) FORMAT_OPTION_OF(offset, "table, wide, json, yaml or name", "table")
+#define FORMAT_REPORT_OPTION(offset) FORMAT_OPTION_OF(offset, "table, json or yaml", "table")
+#define FORMAT_TEXT_OPTION(offset) FORMAT_OPTION_OF(offset, "yaml or json", "yaml")
 
-bool format_parse(const char *text, Format *ret, GError **error);
+/* ERR_USAGE: it is none of the forms in the row of the running verb. */
+bool format_parse(const Cli *cli, const char *text, Format *ret, GError **error);
 
 typedef struct {
         const char *head; /* '>' in front: right-aligned; NULL ends the list */

@@ -45,7 +45,7 @@ bool object_list(Cli *cli, const void *options, char *const *words, GError **err
         gint64 items = 0;
         Format format;
 
-        if (!format_parse(target->format, &format, error) || !cli_client(cli, error))
+        if (!format_parse(cli, target->format, &format, error) || !cli_client(cli, error))
                 return false;
         listing = listing_new(cli, format, kind->columns, "name");
         if (!listing_pages(listing, cli->client, path, target->limit, &items, error))
@@ -83,7 +83,7 @@ bool object_show(Cli *cli, const void *options, char *const *words, GError **err
         g_autoptr(json_t) object = NULL;
         Format format;
 
-        if (!format_parse(target->format, &format, error) || !cli_client(cli, error) ||
+        if (!format_parse(cli, target->format, &format, error) || !cli_client(cli, error) ||
             !http_call_json(cli->client, "GET", path, NULL, &object, error))
                 return false;
         if (!is_for_people(format)) {
@@ -159,7 +159,7 @@ bool object_create(Cli *cli, const void *options, char *const *words, GError **e
         g_autofree char *name = NULL, *path = path_of(kind, target, NULL);
         Format format;
 
-        if (!format_parse(target->format, &format, error) || !check_words(words, error))
+        if (!format_parse(cli, target->format, &format, error) || !check_words(words, error))
                 return false;
         body = create_body(cli, target, words, error);
         name = name_of(kind, words);
@@ -251,7 +251,7 @@ bool object_set(Cli *cli, const void *options, char *const *words, GError **erro
         bool any = false;
         Format format;
 
-        if (!format_parse(target->format, &format, error) || !check_words(words, error) ||
+        if (!format_parse(cli, target->format, &format, error) || !check_words(words, error) ||
             !fields_put(kind->fields, &target->fields, body, &any, error))
                 return false;
         if (!any && !target->password && !target->from_stdin)

@@ -337,7 +337,7 @@ bool submission_start(Cli *cli, const Submission *s, char *const *words, const j
         g_auto(Parcel) parcel = { 0 };
         Format format;
 
-        if (!format_parse(s->format, &format, error) ||
+        if (!format_parse(cli, s->format, &format, error) ||
             !prepare(cli, s, SUBMIT_WORDS, words, &parcel, error) || !cli_client(cli, error) ||
             !submission_put_cluster(cli, s, parcel.spec, error))
                 return false;
@@ -356,7 +356,7 @@ static bool run(Cli *cli, const Submission *s, SubmitForm form, char *const *wor
         g_autoptr(json_t) job = NULL;
         Format format;
 
-        if (!check_follow(s, error) || !format_parse(s->format, &format, error))
+        if (!check_follow(s, error) || !format_parse(cli, s->format, &format, error))
                 return false;
         warn(cli, s, words);
         if (!prepare(cli, s, form, words, &parcel, error) || !cli_client(cli, error) ||

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "cli/listing.h"
+
 #define NOBODY "--server http://127.0.0.1:1 "
 
 static const struct {
@@ -72,7 +74,13 @@ static const struct {
         { "list --bogus", 2, NULL, "paddle: list: there is no option '--bogus'\n" },
         { "list --limt 3", 2, NULL, "*Did you mean --limit?\n" },
         { "list x", 2, NULL, "paddle: 'paddle list' does not take 'x'\n*" },
-        { "list -o xml", 2, NULL, "paddle: -o: 'xml' is not a form of output\n*" },
+        { "list -o xml", 2, NULL,
+          "paddle: -o: 'xml' is not a form of output of 'paddle list'\nForms are table, wide, json, yaml and name.\n" },
+        { "pipeline lint -o wide x.yaml", 2, NULL,
+          "paddle: -o: 'wide' is not a form of output of 'paddle pipeline lint'\nForms are table, json and yaml.\n" },
+        { "pipeline render -o table x.yaml", 2, NULL,
+          "*'paddle pipeline render'\nForms are yaml and json.\n" },
+        { "run show x -o name", 2, NULL, "*'paddle run show'\nForms are table, json and yaml.\n" },
         { "list --limit 0", 2, NULL, "*--limit: '0' is not a whole number*" },
         { "status", 2, NULL, "paddle: 'paddle status' needs JOB\nUsage: paddle status [OPTIONS] JOB\n" },
         { "status a b", 2, NULL, "paddle: 'paddle status' does not take 'b'*" },
@@ -98,6 +106,37 @@ static const struct {
         { "submit --use-gpu true", 2, NULL, "paddle: --use-gpu=true needs --trainer-gpu-num\n*" },
         { "submit -f /nonexistent", 2, NULL, "paddle: --file: cannot open '/nonexistent'*" },
 };
+
+/* The text of -o in help says what is taken, and the refusal names the same. */
+static void test_forms(void)
+{
+        static const char *const forms[] = { "table", "wide", "json", "yaml", "name",
+                                             "csv",   "xml",  "",     "or",   "json, yaml" };
+        guint n = 0;
+
+        for (const Verb *const *verb = cli_verbs; *verb; verb++) {
+                const Cli cli = { .verb = *verb };
+                const Option *option = (*verb)->options;
+
+                while (option->name && strcmp(option->name, "format") != 0)
+                        option++;
+                for (gsize i = 0; option->name && i < G_N_ELEMENTS(forms); i++) {
+                        g_autofree char *pattern = g_strdup_printf("\\b%s\\b", forms[i]);
+                        bool offered = i < 6 && g_regex_match_simple(pattern, option->help, 0, 0);
+                        g_autoptr(GError) error = NULL;
+                        Format format;
+
+                        g_test_message("%s -o %s", (*verb)->name, forms[i]);
+                        g_assert_true(format_parse(&cli, forms[i], &format, &error) == offered);
+                        if (offered)
+                                g_assert_cmpint(format, ==, i);
+                        else
+                                g_assert_nonnull(strstr(error->message, (*verb)->name));
+                        n += offered;
+                }
+        }
+        g_assert_cmpuint(n, >, 100);
+}
 
 static void run_line(gconstpointer data)
 {
@@ -148,6 +187,7 @@ int main(int argc, char **argv)
         g_unsetenv("PADDLE_SERVER");
         g_unsetenv("PADDLE_TOKEN");
         g_unsetenv("PADDLE_CONFIG");
+        g_test_add_func("/cli/forms", test_forms);
         for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
                 g_autofree char *path = g_strdup_printf("/cli/line/%" G_GSIZE_FORMAT, i);
 
