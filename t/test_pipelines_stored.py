@@ -134,6 +134,27 @@ def test_refused(server, body, status, says):
     assert says in reply.body.decode()
 
 
+def test_a_version_that_does_not_exist(server):
+    """Whoever names one is told of which pipeline it is none, and the newest one that there is."""
+    store(server, "absent")
+    update(server, "absent")
+    assert server.request("DELETE", "/v1/pipelines/absent/versions/1").status == 204
+    schedule = {"name": "absent", "pipeline": "absent", "crontab": "@daily", "version": 7}
+    says, hint = (
+        "pipeline 'absent' has no version 7; its newest one is 2",
+        "`paddle pipeline show absent` shows its versions.",
+    )
+    for reply in (
+        server.get("/v1/pipelines/absent/versions/7"),
+        server.request("DELETE", "/v1/pipelines/absent/versions/7"),
+        server.post("/v1/runs", {"pipeline": "absent", "version": 7}),
+        server.post("/v1/schedules", schedule),
+    ):
+        assert (reply.status, reply.json["message"], reply.json["hint"]) == (404, says, hint)
+    for line in (["pipeline", "show"], ["pipeline", "delete"], ["run", "create"]):
+        assert f"paddle: {says}\n{hint}\n" in server.paddle(*line, "absent@7", check=1).stderr
+
+
 def test_version_of_another_name(server):
     store(server, "mine")
     reply = server.post("/v1/pipelines/mine/versions", {"definition": named("other")})

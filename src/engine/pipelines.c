@@ -566,15 +566,17 @@ typedef struct {
         char *by;
 } DropPipeline;
 
+static int newest_of(const StoredPipeline *stored)
+{
+        return g_array_index(stored->versions, StoredVersion, stored->versions->len - 1).version;
+}
+
 static bool drop_one(Engine *engine, DropPipeline *drop, const StoredPipeline *stored, GError **error)
 {
         StoredPipeline *now;
 
         if (!pipelines_version(stored, drop->version))
-                return err_set(
-                        error, ERR_NOT_FOUND,
-                        "pipeline '%s' has no version %d\n`paddle pipeline show %s` shows its versions.",
-                        stored->record->name, drop->version, stored->record->name);
+                return pipeline_no_version(stored->record->name, drop->version, newest_of(stored), error);
         if (stored->versions->len == 1)
                 return err_set(error, ERR_CONFLICT,
                                "version %d is the only one of pipeline '%s', so it cannot be deleted alone\n"

@@ -103,11 +103,12 @@ static bool check_count(Engine *engine, const CreateSchedule *create, GError **e
 static bool check_version(Engine *engine, const ScheduleRecord *record, GError **error)
 {
         const StoredPipeline *stored = pipelines_find(engine, record->pipeline);
+        g_autofree char *id = numbered_id_format("ppl", record->pipeline);
 
         return (stored && pipelines_version(stored, record->version)) ||
                err_set(error, ERR_NOT_FOUND,
-                       "version %d of the pipeline was just deleted\n`paddle pipeline list` shows the stored pipelines.",
-                       record->version);
+                       "version %d of pipeline '%s' was just deleted\n`paddle pipeline list` shows the stored pipelines.",
+                       record->version, stored ? stored->record->name : id);
 }
 
 /* The file systems that its runs need; they are protected while it runs. */
@@ -238,10 +239,11 @@ static void free_act(Command *command)
 static LiveSchedule *find(Engine *engine, const ActOnSchedule *act, GError **error)
 {
         LiveSchedule *live = schedules_find(engine, act->seq);
+        g_autofree char *id = numbered_id_format("schedule", act->seq);
 
         if (!live)
                 err_set(error, ERR_NOT_FOUND,
-                        "the schedule was just deleted\n`paddle schedule list` shows the schedules.");
+                        "%s was just deleted\n`paddle schedule list` shows the schedules.", id);
         return live;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/err.h"
 #include "base/json.h"
 #include "base/number.h"
 
@@ -37,6 +38,14 @@ void pipeline_version_free(PipelineVersion *version)
         g_free(version->files);
         g_free(version->packages);
         g_free(version);
+}
+
+bool pipeline_no_version(const char *name, int version, int newest, GError **error)
+{
+        return err_set(error, ERR_NOT_FOUND,
+                       "pipeline '%s' has no version %d; its newest one is %d\n"
+                       "`paddle pipeline show %s` shows its versions.",
+                       name, version, newest, name);
 }
 
 void pipeline_add_files(json_t *request, const char *files)

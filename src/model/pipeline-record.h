@@ -37,6 +37,9 @@ typedef struct {
 void pipeline_version_free(PipelineVersion *version); /* NULL is a no-op */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PipelineVersion, pipeline_version_free)
 
+/* ERR_NOT_FOUND: the pipeline has no such version; `newest` is the number of its newest one. Always false. */
+bool pipeline_no_version(const char *name, int version, int newest, GError **error);
+
 /* Completes the request of a run that names no package by the directory of the version; NULL: it has none. */
 void pipeline_add_files(json_t *request, const char *files);
 

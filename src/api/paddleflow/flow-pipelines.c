@@ -71,15 +71,20 @@ PipelineRecord *call_pipeline(const Call *call, const char *id, GError **error)
 PipelineVersion *call_version(const Call *call, const PipelineRecord *pipeline, const char *number, bool text,
                               GError **error)
 {
+        Store *store = call->flow->store;
         gint64 version = 0;
         PipelineVersion *found = NULL;
+        g_autoptr(PipelineVersion) newest = NULL;
 
         if (!*number || paddleflow_number_parse("version", number, 1, G_MAXINT, &version, NULL))
-                found = store_pipeline_version(call->flow->store, pipeline->seq, (int)version, text, NULL);
-        if (!found)
-                paddleflow_set(error, CODE_PipelineNotFound, "pipeline '%s' has no version '%.20s'",
-                               pipeline->name, number);
-        return found;
+                found = store_pipeline_version(store, pipeline->seq, (int)version, text, NULL);
+        if (found)
+                return found;
+        newest = store_pipeline_version(store, pipeline->seq, 0, false, NULL);
+        paddleflow_set(error, CODE_PipelineNotFound,
+                       "pipeline '%s' has no version '%.20s'; its newest one is %d", pipeline->name, number,
+                       newest ? newest->version : 0);
+        return NULL;
 }
 
 /* ---- create, update ---- */

@@ -181,6 +181,19 @@ PipelineRecord *sqlite_pipeline_by_name(Store *base, const char *user, const cha
         return pipeline;
 }
 
+/* Says what there is instead. */
+static void no_version(Store *base, gint64 seq, int version, GError **error)
+{
+        g_autoptr(PipelineRecord) pipeline = sqlite_pipeline(base, seq, error);
+        g_autoptr(PipelineVersion) newest =
+                pipeline && version ? sqlite_pipeline_version(base, seq, 0, false, error) : NULL;
+
+        if (newest)
+                pipeline_no_version(pipeline->name, version, newest->version, error);
+        else if (pipeline && !version)
+                err_set(error, ERR_NOT_FOUND, "pipeline '%s' has no version", pipeline->name);
+}
+
 PipelineVersion *sqlite_pipeline_version(Store *base, gint64 pipeline, int version, bool text, GError **error)
 {
         SqliteStore *store = sqlite_store(base);
@@ -200,7 +213,7 @@ PipelineVersion *sqlite_pipeline_version(Store *base, gint64 pipeline, int versi
                 ret->text = conn_text(conn, stmt, 10);
         pool_give(&store->pool, conn);
         if (step == STEP_DONE)
-                err_set(error, ERR_NOT_FOUND, "the stored pipeline has no version %d", version);
+                no_version(base, pipeline, version, error);
         return ret;
 }
 
