@@ -7,6 +7,7 @@ import sqlite3
 import threading
 import time
 
+import pytest
 from conftest import PATIENCE, ROOT, server_of_module, wait_for
 from test_runs import create, finish, nodes, show, states
 
