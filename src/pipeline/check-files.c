@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "model/mount.h"
 #include "pipeline/draft.h"
 
 enum {
@@ -15,12 +16,22 @@ static const char *text_of(const Draft *draft, guint32 text)
         return definition_text(&draft->definition, text);
 }
 
-/* The value of sub_path in a mount, in one of its two spellings. */
-static guint32 sub_path_of(const Draft *draft, guint32 map)
+/* The value of a key of a mount, in one of its two spellings; 0: there is none. */
+static guint32 value_in(const Draft *draft, guint32 map, Key key)
 {
-        guint32 node = document_get(draft->document, map, key_rows[KEY_SUB_PATH].name);
+        const KeyRow *row = &key_rows[key];
+        guint32 node = document_get(draft->document, map, row->name);
 
-        return node ? node : document_get(draft->document, map, key_rows[KEY_SUB_PATH].json);
+        return node || !row->json ? node : document_get(draft->document, map, row->json);
+}
+
+/* `node`: its name in the text; 0: it is that of the request. */
+static void check_name(Draft *draft, guint32 name, guint32 node, guint32 component, const char *suffix)
+{
+        g_autofree char *path = g_strconcat(suffix, ".name", NULL);
+
+        if (strlen(text_of(draft, name)) > MOUNT_FS_MAX)
+                draft_refuse(draft, PE_28, node, component, path, "is longer than %d bytes", MOUNT_FS_MAX);
 }
 
 static void check_mount(Draft *draft, guint32 mount, guint32 component, const char *suffix)
@@ -30,8 +41,9 @@ static void check_mount(Draft *draft, guint32 mount, guint32 component, const ch
 
         if (!row->name)
                 draft_refuse(draft, PE_28, node, component, suffix, "a mount needs the key 'name'");
+        check_name(draft, row->name, value_in(draft, node, KEY_NAME), component, suffix);
         if (*text_of(draft, draft->definition.mounts[mount].sub_path) == '/')
-                draft_refuse(draft, PE_29, sub_path_of(draft, node), component, suffix,
+                draft_refuse(draft, PE_29, value_in(draft, node, KEY_SUB_PATH), component, suffix,
                              "sub_path is relative to the file system: it does not begin with '/'");
 }
 
@@ -39,6 +51,8 @@ static void check_main(Draft *draft)
 {
         const guint32 *keys = draft->main_fs_keys;
 
+        check_name(draft, draft->definition.main_fs.name, keys[KEY_NAME], (guint32)DEFINITION_NONE,
+                   "fs_options.main_fs");
         if (draft->definition.main_fs.read_only)
                 draft_refuse(draft, PE_29, keys[KEY_READ_ONLY], (guint32)DEFINITION_NONE,
                              "fs_options.main_fs.read_only",

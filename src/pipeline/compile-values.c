@@ -151,10 +151,14 @@ static void add_env(Draft *draft, guint32 node, const char *name, const char *te
 static void read_env(Draft *draft, guint32 component, guint32 key)
 {
         g_autofree char *text = env_text(draft, key + 1);
-        g_autofree char *suffix = text ? NULL : g_strdup_printf("env.%s", name_at(draft, key));
+        bool fits = text && strlen(text) <= PIPELINE_TEXT_MAX;
+        g_autofree char *suffix = fits ? NULL : g_strdup_printf("env.%s", name_at(draft, key));
 
-        if (text)
+        if (fits)
                 add_env(draft, key, name_at(draft, key), text);
+        else if (text)
+                draft_refuse(draft, PE_02, key + 1, component, suffix, "is longer than %d bytes",
+                             PIPELINE_TEXT_MAX);
         else
                 draft_refuse(draft, PE_02, key + 1, component, suffix, "must be text or a number");
 }

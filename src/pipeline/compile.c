@@ -65,6 +65,16 @@ static void mark_refused(Draft *draft, guint32 component, guint places, Key key)
                                    component == (guint32)DEFINITION_NONE ? KEY_MAIN_FS : KEY_EXTRA_FS);
 }
 
+/* False if a text has more bytes than its key may have. */
+static bool check_length(Draft *draft, const KeyRow *row, guint32 node, guint32 component, const char *suffix)
+{
+        if (!row->max || draft_node(draft, node)->kind != DOCUMENT_TEXT ||
+            strlen(document_text(draft->document, node)) <= row->max)
+                return true;
+        draft_refuse(draft, PE_02, node, component, suffix, "is longer than %u bytes", row->max);
+        return false;
+}
+
 static void take_key(Draft *draft, Key key, guint32 node, guint32 component, const char *suffix, guint32 *ret)
 {
         const KeyRow *row = &key_rows[key];
@@ -76,7 +86,7 @@ static void take_key(Draft *draft, Key key, guint32 node, guint32 component, con
                 draft_refuse(draft, PE_01, node, component, suffix, "the key is given in two spellings");
         else if ((row->kinds & (1U << kind)) ||
                  (row->kinds == 1U << DOCUMENT_BOOL && is_lenient_bool(draft, node)))
-                ret[key] = node;
+                ret[key] = check_length(draft, row, node, component, suffix) ? node : 0;
         else
                 draft_refuse(draft, PE_02, node, component, suffix, "must be %s, not %s", row->type,
                              kind_names[kind]);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/keyed-hash.h"
 #include "pipeline/words.h"
 
 enum { SHORT = 16 };
@@ -43,28 +44,29 @@ static bool is_system(const char *name)
         return false;
 }
 
-/* The variable that holds the path of one of its artifacts. */
-static bool is_artifact(const char *name, const char *prefix, const json_t *paths)
+/* The variables that hold the paths of artifacts, as the renderer names them. */
+static void add_variables(GHashTable *variables, const char *prefix, const json_t *paths)
 {
         const char *artifact;
         json_t *path;
 
-        if (!g_str_has_prefix(name, prefix))
-                return false;
-        json_object_foreach((json_t *)paths, artifact, path)
-                if (g_ascii_strcasecmp(artifact, name + strlen(prefix)) == 0)
-                        return true;
-        return false;
+        json_object_foreach((json_t *)paths, artifact, path) {
+                g_autofree char *upper = g_ascii_strup(artifact, -1);
+
+                g_hash_table_add(variables, g_strconcat(prefix, upper, NULL));
+        }
 }
 
 static void add_env(json_t *parts, const Rendered *rendered)
 {
+        g_autoptr(GHashTable) variables = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
         const char *name;
         json_t *value;
 
+        add_variables(variables, RENDER_INPUT_PREFIX, rendered->inputs);
+        add_variables(variables, RENDER_OUTPUT_PREFIX, rendered->outputs);
         json_object_foreach(rendered->env, name, value)
-                if (!is_system(name) && !is_artifact(name, "PF_INPUT_ARTIFACT_", rendered->inputs) &&
-                    !is_artifact(name, "PF_OUTPUT_ARTIFACT_", rendered->outputs))
+                if (!is_system(name) && !g_hash_table_contains(variables, name))
                         add_named(parts, "env", name, json_string_value(value));
 }
 

@@ -118,9 +118,8 @@ static json_t *items_of(const RenderContext *context, const RenderDag *dag, guin
 }
 
 /* Of the paths of all inputs of a component, or of all outputs. */
-static bool paths_fit(const RenderContext *context, gsize *len, const GString *paths, GError **error)
+static bool paths_fit(gsize *len, const GString *paths, GError **error)
 {
-        render_count_work(context, paths->len + RENDER_VALUE);
         return render_all_fit(len, paths->len, "the paths of artifacts", error);
 }
 
@@ -142,6 +141,15 @@ static bool write_child(GString *out, const RenderContext *context, const Render
         return write_outputs(out, context, dag, piece->component, piece->name, error);
 }
 
+static void write_output(GString *out, const RenderContext *context, const RenderDag *dag, guint32 component,
+                         guint32 seq, const char *name)
+{
+        g_autofree char *path = output_path(context, dag, component, seq, name);
+
+        g_string_append(out, path);
+        render_count_work(context, strlen(path));
+}
+
 /* All instances of a component, in the order of their numbers. */
 static bool write_outputs(GString *out, const RenderContext *context, const RenderDag *dag, guint32 component,
                           guint32 name, GError **error)
@@ -154,16 +162,13 @@ static bool write_outputs(GString *out, const RenderContext *context, const Rend
                 n = context->instances(context, dag, component);
         for (guint32 seq = 0; seq < n; seq++) {
                 RenderDag inner = { dag, component, seq, json_array_get(items, seq) };
-                g_autofree char *path = NULL;
 
+                render_count_work(context, RENDER_VALUE); /* also if it has no path, or the text is refused */
                 g_string_append(out, seq ? "," : "");
-                if (context->definition->components[target].dag) {
-                        if (!write_child(out, context, &inner, target, name, error))
-                                return false;
-                } else {
-                        path = output_path(context, dag, component, seq, text_at(context, name));
-                        g_string_append(out, path);
-                }
+                if (!context->definition->components[target].dag)
+                        write_output(out, context, dag, component, seq, text_at(context, name));
+                else if (!write_child(out, context, &inner, target, name, error))
+                        return false;
                 if (!render_fits(out, error))
                         return false;
         }
@@ -199,7 +204,7 @@ json_t *render_inputs(const RenderContext *context, const RenderDag *dag, guint3
                 if (definition->variables[k].role != ROLE_INPUT)
                         continue;
                 if (!write_input(paths, context, dag, component, definition->variables[k].name, error) ||
-                    !paths_fit(context, &len, paths, error))
+                    !paths_fit(&len, paths, error))
                         return NULL;
                 json_object_set_new(inputs, definition_text(definition, definition->variables[k].name),
                                     json_string(paths->str));
@@ -220,18 +225,15 @@ json_t *render_outputs(const RenderContext *context, const RenderDag *dag, guint
                 RenderDag inner = { dag, component, seq, NULL };
                 guint32 name = definition->variables[k].name;
                 g_autoptr(GString) paths = g_string_new(NULL);
-                g_autofree char *path = NULL;
 
                 if (definition->variables[k].role != ROLE_OUTPUT)
                         continue;
-                if (definition->components[target].dag) {
-                        if (!write_child(paths, context, &inner, target, name, error))
-                                return NULL;
-                } else {
-                        path = output_path(context, dag, component, seq, definition_text(definition, name));
-                        g_string_append(paths, path);
-                }
-                if (!paths_fit(context, &len, paths, error))
+                render_count_work(context, RENDER_VALUE);
+                if (!definition->components[target].dag)
+                        write_output(paths, context, dag, component, seq, definition_text(definition, name));
+                else if (!write_child(paths, context, &inner, target, name, error))
+                        return NULL;
+                if (!paths_fit(&len, paths, error))
                         return NULL;
                 json_object_set_new(outputs, definition_text(definition, name), json_string(paths->str));
         }

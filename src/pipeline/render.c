@@ -690,8 +690,8 @@ static json_t *render_env(Instance *instance, guint32 target, GError **error)
 
         if (!set_variables(instance, env, target, error) ||
             !set_variables(instance, env, DEFINITION_ROOT, error) || !set_system(instance, env, error) ||
-            !set_artifacts(instance, env, instance->rendered->inputs, "PF_INPUT_ARTIFACT_", error) ||
-            !set_artifacts(instance, env, instance->rendered->outputs, "PF_OUTPUT_ARTIFACT_", error))
+            !set_artifacts(instance, env, instance->rendered->inputs, RENDER_INPUT_PREFIX, error) ||
+            !set_artifacts(instance, env, instance->rendered->outputs, RENDER_OUTPUT_PREFIX, error))
                 return NULL;
         return g_steal_pointer(&env);
 }
@@ -702,15 +702,15 @@ GPtrArray *render_condition_inputs(const Definition *definition, guint32 compone
 {
         const Text *condition =
                 &component_extra(definition, component_target(definition, component))->condition;
+        g_autoptr(GHashTable) known = g_hash_table_new(NULL, NULL); /* equal names share one text */
         GPtrArray *names = g_ptr_array_new();
 
         if (!condition->pieces)
                 return names;
         for (const Piece *piece = &definition->pieces[condition->pieces];; piece++) {
-                char *name =
-                        (char *)definition_text(definition, piece->name); /* equal names share one text */
+                char *name = (char *)definition_text(definition, piece->name);
 
-                if (piece->kind == PIECE_INPUT && !g_ptr_array_find(names, name, NULL))
+                if (piece->kind == PIECE_INPUT && g_hash_table_add(known, name))
                         g_ptr_array_add(names, name);
                 if (piece->last)
                         return names;

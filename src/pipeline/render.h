@@ -6,9 +6,14 @@
 #pragma once
 
 #include "pipeline/definition.h"
+#include "pipeline/words.h"
+
+/* Variables with the paths of artifacts, as the container sees them: these, and the name of the artifact in capitals. */
+#define RENDER_INPUT_PREFIX "PF_INPUT_ARTIFACT_"
+#define RENDER_OUTPUT_PREFIX "PF_OUTPUT_ARTIFACT_"
 
 enum {
-        RENDER_TEXT_MAX = 1024 * 1024, /* bytes of one resolved text */
+        RENDER_TEXT_MAX = PIPELINE_TEXT_MAX, /* bytes of one resolved text */
         /* Of all parameters of a component, with those that they refer to; of the other texts of an instance; and of
          * the paths of its artifacts. Each template in a longer text counts as RENDER_TEMPLATE bytes. */
         RENDER_ALL_MAX = 4 * 1024 * 1024,

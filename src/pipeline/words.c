@@ -5,6 +5,9 @@
 
 #include "base/document.h"
 #include "base/word.h"
+#include "model/mount.h"
+
+enum { WORD_MAX = 1024 }; /* bytes of what names something that is looked for: no name is longer */
 
 #define BOOL (1U << DOCUMENT_BOOL)
 #define INT (1U << DOCUMENT_INT)
@@ -26,12 +29,12 @@ const KeyRow key_rows[KEYS] = {
         [KEY_FAILURE_OPTIONS] = { "failure_options", "failureOptions", IN_TOP, MAP, "a map" },
         [KEY_POST_PROCESS] = { "post_process", "postProcess", IN_TOP, MAP, "a map with one step" },
         [KEY_FS_OPTIONS] = { "fs_options", "fsOptions", IN_TOP, MAP, "a map" },
-        [KEY_COMMAND] = { "command", NULL, IN_STEP, TEXT, "text" },
+        [KEY_COMMAND] = { "command", NULL, IN_STEP, TEXT, "text", PIPELINE_TEXT_MAX },
         [KEY_PARAMETERS] = { "parameters", NULL, IN_STEP | IN_DAG, MAP, "a map" },
         [KEY_ENV] = { "env", NULL, IN_STEP | IN_TOP_JSON, MAP, "a map" },
         [KEY_ARTIFACTS] = { "artifacts", NULL, IN_STEP | IN_DAG, MAP, "a map" },
         [KEY_DEPS] = { "deps", NULL, IN_STEP | IN_DAG, TEXT, "text: names separated by commas" },
-        [KEY_CONDITION] = { "condition", NULL, IN_STEP | IN_DAG, TEXT, "text" },
+        [KEY_CONDITION] = { "condition", NULL, IN_STEP | IN_DAG, TEXT, "text", PIPELINE_TEXT_MAX },
         [KEY_LOOP_ARGUMENT] = { "loop_argument", "loopArgument", IN_STEP | IN_DAG, ANY, "a list or text" },
         [KEY_EXTRA_FS] = { "extra_fs", "extraFS", IN_STEP | IN_FS_OPTIONS, LIST, "a list of maps" },
         [KEY_REFERENCE] = { "reference", NULL, IN_STEP, MAP, "a map: {component: NAME}" },
@@ -46,17 +49,17 @@ const KeyRow key_rows[KEYS] = {
         [KEY_FINGERPRINT] = { "fingerprint", NULL, IN_CACHE, TEXT, "text" },
         [KEY_PATH] = { "path", NULL, IN_SCOPE, TEXT, "text" },
         [KEY_ID] = { "id", NULL, IN_MOUNT | IN_SCOPE, ANY, "text" },
-        [KEY_MOUNT_PATH] = { "mount_path", "mountPath", IN_MOUNT, TEXT, "text" },
-        [KEY_SUB_PATH] = { "sub_path", "subPath", IN_MOUNT, TEXT, "text" },
+        [KEY_MOUNT_PATH] = { "mount_path", "mountPath", IN_MOUNT, TEXT, "text", MOUNT_PATH_MAX },
+        [KEY_SUB_PATH] = { "sub_path", "subPath", IN_MOUNT, TEXT, "text", MOUNT_PATH_MAX },
         [KEY_READ_ONLY] = { "read_only", "readOnly", IN_MOUNT, BOOL, "true or false" },
         [KEY_MAIN_FS] = { "main_fs", "mainFS", IN_FS_OPTIONS, MAP, "a map" },
         [KEY_STRATEGY] = { "strategy", NULL, IN_FAILURE_OPTIONS, TEXT, "text" },
         [KEY_INPUT] = { "input", NULL, IN_ARTIFACTS, MAP, "a map" },
         [KEY_OUTPUT] = { "output", NULL, IN_ARTIFACTS, LIST | MAP, "a list of names" },
         [KEY_COMPONENT] = { "component", NULL, IN_REFERENCE, TEXT, "text" },
-        [KEY_QUEUE] = { "queue", NULL, IN_TOP_JSON | IN_STEP_JSON, TEXT, "text" },
-        [KEY_FLAVOUR] = { "flavour", NULL, IN_TOP_JSON | IN_STEP_JSON, TEXT, "text" },
-        [KEY_JOB_TYPE] = { "jobType", "job_type", IN_TOP_JSON | IN_STEP_JSON, TEXT, "text" },
+        [KEY_QUEUE] = { "queue", NULL, IN_TOP_JSON | IN_STEP_JSON, TEXT, "text", WORD_MAX },
+        [KEY_FLAVOUR] = { "flavour", NULL, IN_TOP_JSON | IN_STEP_JSON, TEXT, "text", WORD_MAX },
+        [KEY_JOB_TYPE] = { "jobType", "job_type", IN_TOP_JSON | IN_STEP_JSON, TEXT, "text", WORD_MAX },
         [KEY_USERNAME] = { "username", NULL, IN_TOP_JSON, TEXT, "text" },
         [KEY_DESCRIPTION] = { "description", "desc", IN_TOP_JSON, TEXT, "text" },
 };

@@ -52,6 +52,10 @@ typedef enum {
         KEYS,
 } Key;
 
+/* Bytes of a command, of a condition and of the value of a variable. Each has as many at most when its templates are
+ * replaced, too (render.h). */
+enum { PIPELINE_TEXT_MAX = 1024 * 1024 };
+
 /* Maps of a definition. */
 typedef enum {
         IN_TOP = 1 << 0,
@@ -74,6 +78,7 @@ typedef struct {
         guint places;     /* of KeyPlace */
         guint kinds;      /* bits of DocumentKind */
         const char *type; /* the types in words */
+        guint max;        /* bytes of its text; 0: as many as the definition may have, or as a check elsewhere says */
 } KeyRow;
 
 extern const KeyRow key_rows[KEYS];

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "pipeline/fingerprint.h"
 #include "pipeline/render.h"
 #include "pipeline/test/parse.h"
 
@@ -249,6 +250,49 @@ static void test_wide_and_deep(void)
         g_assert_cmpuint(two->n_components, ==, DEFINITION_FIRST + 20000);
 }
 
+/* "{NAME0: VALUE, NAME1: VALUE, ...}" */
+static void add_map(GString *text, const char *name, const char *value, int n)
+{
+        for (int i = 0; i < n; i++)
+                g_string_append_printf(text, "%s%s%d: %s", i ? ", " : "{", name, i, value);
+        g_string_append(text, "}");
+}
+
+/* A step with thousands of artifacts: its fingerprint leaves out the variable of each, and its condition reads them all. */
+static void test_many_artifacts(void)
+{
+        enum { N = 15000 };
+        g_autoptr(GString) text = g_string_new("fs_options: {main_fs: {name: f, mount_path: /f}}\n"
+                                               "entry_points:\n  a: {artifacts: {output: [o]}}\n"
+                                               "  b:\n    deps: a\n    artifacts: {input: ");
+        g_autoptr(Definition) definition = NULL;
+        g_autoptr(GPtrArray) names = NULL;
+        g_autoptr(json_t) parts = NULL;
+        g_auto(Rendered) rendered = { 0 };
+        RenderContext context = { .run_id = "r", .user = "u" };
+        const RenderDag root = { .component = DEFINITION_ROOT };
+        FingerprintStep step = { .user = "u", .rendered = &rendered };
+        gint64 began;
+
+        add_map(text, "an_input_with_a_long_name_", "'{{a.o}}'", N);
+        g_string_append(text, ", output: ");
+        add_map(text, "an_output_with_a_long_name_", "", N);
+        g_string_append(text, "}\n    condition: \"'");
+        for (int i = 0; i < N; i++)
+                g_string_append_printf(text, "{{an_input_with_a_long_name_%d}}", i);
+        g_string_append(text, "' != ''\"\n");
+        context.definition = step.definition = definition = parse_timed(text->str, &none, NULL);
+        step.component = component_named(definition, "b");
+        g_assert_true(render_instance(&context, &root, step.component, 0, NULL, NULL, &rendered, NULL));
+        began = g_get_monotonic_time();
+        parts = fingerprint_parts(&step);
+        names = render_condition_inputs(definition, step.component);
+        g_test_message("%d artifacts in %d ms", 2 * N, (int)((g_get_monotonic_time() - began) / 1000));
+        g_assert_cmpint(g_get_monotonic_time() - began, <, WIDE_S * G_USEC_PER_SEC);
+        g_assert_cmpuint(json_object_size(parts), ==, 2 * N + 3); /* image, command, main_fs */
+        g_assert_cmpuint(names->len, ==, N);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -263,5 +307,6 @@ int main(int argc, char **argv)
         g_test_add_func("/large/chain-of-references", test_chain_of_references);
         g_test_add_func("/large/disabled", test_disabled);
         g_test_add_func("/large/wide-and-deep", test_wide_and_deep);
+        g_test_add_func("/large/many-artifacts", test_many_artifacts);
         return g_test_run();
 }

@@ -454,6 +454,48 @@ static void test_show_many(void)
         g_assert_true(g_str_has_suffix(tree, "└─ last  after s0, s1, s2, s3, s4, s5 and 14 more\n"));
 }
 
+/* Texts with a limit: what has just as many bytes is taken, one byte more is refused at its place. */
+static void test_long_texts(void)
+{
+        static const struct {
+                const char *before, *after; /* of the text, in one definition */
+                guint max;
+                const char *says;
+        } cases[] = {
+                { STEP("    extra_fs: [{name: f, mount_path: /"), "}]\n", 1023,
+                  "5:38 entry_points.a.extra_fs[0].mount_path: is longer than 1024 bytes (PE-02)" },
+                { STEP("    extra_fs: [{name: f, sub_path: "), "}]\n", 1024,
+                  "5:36 entry_points.a.extra_fs[0].sub_path: is longer than 1024 bytes (PE-02)" },
+                { STEP("    extra_fs: [{name: "), "}]\n", 63,
+                  "5:23 entry_points.a.extra_fs[0].name: is longer than 63 bytes (PE-28)" },
+                { "entry_points: {a: {}}\nfs_options:\n  extra_fs:\n  - {name: f, sub_path: ", "}\n", 1024,
+                  "6:25 fs_options.extra_fs[0].sub_path: is longer than 1024 bytes (PE-02)" },
+                { "entry_points: {a: {}}\nfs_options:\n  main_fs: {name: ", "}\n", 63,
+                  "5:19 fs_options.main_fs.name: is longer than 63 bytes (PE-28)" },
+                { "entry_points: {a: {}}\nfs_options:\n  main_fs: {name: f, mount_path: /", "}\n", 1023,
+                  "5:34 fs_options.main_fs.mount_path: is longer than 1024 bytes (PE-02)" },
+                { "entry_points: {a: {}}\nfs_options:\n  main_fs: {name: f, sub_path: ", "}\n", 1024,
+                  "5:32 fs_options.main_fs.sub_path: is longer than 1024 bytes (PE-02)" },
+                { STEP("    command: "), "\n", 1024 * 1024,
+                  "5:14 entry_points.a.command: is longer than 1048576 bytes (PE-02)" },
+                { STEP("    condition: "), " == b\n", 1024 * 1024 - 5,
+                  "5:16 entry_points.a.condition: is longer than 1048576 bytes (PE-02)" },
+                { STEP("    env: {V: "), "}\n", 1024 * 1024,
+                  "5:14 entry_points.a.env.V: is longer than 1048576 bytes (PE-02)" },
+        };
+        static const DefinitionRequest none;
+
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+                g_autofree char *fits = g_strnfill(cases[i].max, 'b');
+                g_autofree char *good = g_strconcat(cases[i].before, fits, cases[i].after, NULL);
+                g_autofree char *bad = g_strconcat(cases[i].before, fits, "b", cases[i].after, NULL);
+                g_autofree char *nothing = said(good, &none), *sentence = said(bad, &none);
+
+                g_assert_cmpstr(nothing, ==, "");
+                g_assert_cmpstr(sentence, ==, cases[i].says);
+        }
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -468,5 +510,6 @@ int main(int argc, char **argv)
         g_test_add_func("/messages/generated-names", test_generated_names);
         g_test_add_func("/messages/show-many", test_show_many);
         g_test_add_func("/messages/show-wide", test_show_wide);
+        g_test_add_func("/messages/long-texts", test_long_texts);
         return g_test_run();
 }

@@ -656,6 +656,35 @@ static void test_two_conditions(void)
         definition_free(run.definition);
 }
 
+static guint32 many_instances(const RenderContext *context, const RenderDag *dag, guint32 component)
+{
+        return component == component_named(context->definition, "a") ? 1000000 : 1;
+}
+
+/* Paths that are refused since there are too many of them were made all the same: they count as work. */
+static void test_refused_paths_count(void)
+{
+        g_autoptr(Definition) definition = parse_valid(
+                "fs_options: {main_fs: {name: f}}\n"
+                "entry_points: {a: {loop_argument: [1], artifacts: {output: [o]}},\n"
+                "  b: {deps: a, artifacts: {input: {i: '{{a.o}}'}}}}",
+                NULL);
+        g_auto(RenderMemo) memo = { 0 };
+        const RenderContext context = { .definition = definition,
+                                        .run_id = "r",
+                                        .user = "u",
+                                        .instances = many_instances,
+                                        .memo = &memo };
+        const RenderDag root = { .component = DEFINITION_ROOT };
+        g_autoptr(GError) error = NULL;
+        g_auto(Rendered) rendered = { 0 };
+
+        g_assert_false(render_instance(&context, &root, component_named(definition, "b"), 0, NULL, NULL,
+                                       &rendered, &error));
+        g_assert_nonnull(strstr(error->message, "RE-03"));
+        g_assert_cmpuint(memo.work, >, RENDER_TEXT_MAX);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -681,5 +710,6 @@ int main(int argc, char **argv)
         g_test_add_func("/render/two-conditions", test_two_conditions);
         g_test_add_func("/render/items", test_items);
         g_test_add_func("/render/empty-loop", test_empty_loop);
+        g_test_add_func("/render/refused-paths-count", test_refused_paths_count);
         return g_test_run();
 }
