@@ -62,12 +62,12 @@ static void retry_at(const RunActor *actor, gint64 at)
 static void put_off(const RunActor *actor, guint32 node)
 {
         LiveRun *live = actor->live;
-        bool there = false;
 
-        for (guint i = 0; i < live->put_off->len; i++)
-                there |= g_array_index(live->put_off, guint32, i) == node;
-        if (!there)
-                g_array_append_val(live->put_off, node);
+        if (!g_hash_table_contains(live->put_off_links, GUINT_TO_POINTER(node))) {
+                g_queue_push_tail(&live->put_off, GUINT_TO_POINTER(node));
+                g_hash_table_insert(live->put_off_links, GUINT_TO_POINTER(node), live->put_off.tail);
+                live->put_off_new++;
+        }
         retry_at(actor, actor->engine->batch.now + RETRY_MS);
 }
 
@@ -168,11 +168,16 @@ void runs_start_missed(const RunActor *actor, guint32 node)
 }
 
 /* It may have been stopped, or started, since it came into a list. */
+static bool is_starting(const LiveRun *live, guint32 node)
+{
+        const RunNode *at = run_node(live->machine, node);
+
+        return at->state == NODE_STARTING && at->job == 0;
+}
+
 static void start_again(const RunActor *actor, guint32 node)
 {
-        const RunNode *at = run_node(actor->live->machine, node);
-
-        if (at->state == NODE_STARTING && at->job == 0)
+        if (is_starting(actor->live, node))
                 submit_or_wait(actor, node);
 }
 
@@ -196,18 +201,36 @@ void runs_start_prepared(const RunActor *actor)
 void runs_start_again(const RunActor *actor)
 {
         LiveRun *live = actor->live;
-        guint left = live->put_off->len;
+        guint left = live->put_off.length;
 
         live->retry_at = 0;
         for (; left > 0 && *actor->budget > RUN_JOB_STEPS; left--) {
-                guint32 node = g_array_index(live->put_off, guint32, 0);
+                GList *first = g_queue_pop_head_link(&live->put_off);
 
-                g_array_remove_index(live->put_off, 0);
-                g_array_append_val(live->put_off, node);
-                start_again(actor, node);
+                g_queue_push_tail_link(&live->put_off, first);
+                live->put_off_new++;
+                start_again(actor, GPOINTER_TO_UINT(first->data));
         }
         if (left > 0 && live->retry_at == 0)
                 retry_at(actor, actor->engine->batch.now + 1);
+}
+
+void runs_forget_started(LiveRun *live)
+{
+        GList *link = live->put_off.tail;
+
+        for (guint left = MIN(live->put_off_new, live->put_off.length); left > 0; left--) {
+                GList *before = link->prev;
+
+                if (!is_starting(live, GPOINTER_TO_UINT(link->data))) {
+                        g_hash_table_remove(live->put_off_links, link->data);
+                        g_queue_delete_link(&live->put_off, link);
+                }
+                link = before;
+        }
+        live->put_off_new = 0;
+        if (live->put_off.length == 0)
+                live->retry_at = 0;
 }
 
 void runs_stop_step(const RunActor *actor, guint32 node)

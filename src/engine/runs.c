@@ -70,7 +70,8 @@ static void live_run_free(gpointer data)
         g_clear_pointer(&live->lists, g_hash_table_unref);
         render_memo_clear(&live->memo);
         g_clear_pointer(&live->messages, g_hash_table_unref);
-        g_clear_pointer(&live->put_off, g_array_unref);
+        g_queue_clear(&live->put_off);
+        g_clear_pointer(&live->put_off_links, g_hash_table_unref);
         g_clear_pointer(&live->looks, g_array_unref);
         g_clear_pointer(&live->asks, g_array_unref);
         g_clear_pointer(&live->prepared, g_array_unref);
@@ -230,7 +231,8 @@ LiveRun *runs_enter(Engine *engine, RunRecord *record, RunPlan *plan)
         live->machine = plan ? run_new(plan->definition, RUN_NODES_MAX) : NULL;
         live->lists = runs_new_lists();
         live->messages = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-        live->put_off = g_array_new(FALSE, FALSE, sizeof(guint32));
+        g_queue_init(&live->put_off);
+        live->put_off_links = g_hash_table_new(NULL, NULL);
         live->looks = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->asks = g_array_new(FALSE, FALSE, sizeof(RunAsk));
         live->prepared = g_array_new(FALSE, FALSE, sizeof(guint32));
@@ -565,21 +567,6 @@ static void drop_list(void *arg, guint32 index)
                 g_hash_table_remove(live->lists, GUINT_TO_POINTER(child));
 }
 
-static void forget_started(LiveRun *live)
-{
-        guint n = 0;
-
-        for (guint i = 0; i < live->put_off->len; i++) {
-                guint32 node = g_array_index(live->put_off, guint32, i);
-
-                if (run_node(live->machine, node)->state == NODE_STARTING)
-                        g_array_index(live->put_off, guint32, n++) = node;
-        }
-        g_array_set_size(live->put_off, n);
-        if (n == 0)
-                live->retry_at = 0;
-}
-
 static void settle(Engine *engine, LiveRun *live)
 {
         live->dirty = false;
@@ -592,7 +579,7 @@ static void settle(Engine *engine, LiveRun *live)
         run_changed(live->machine, drop_list, live);
         runs_cache_settle(live);
         run_keep(live->machine);
-        forget_started(live);
+        runs_forget_started(live);
         g_array_remove_range(live->prepared, 0, live->prepared_at);
         live->prepared_at = 0;
         runs_ask(engine, live);
@@ -665,7 +652,7 @@ static void restore_control(LiveRun *live)
 
 static void restore_machine(Engine *engine, LiveRun *live)
 {
-        if (live->put_off->len > 0)
+        if (live->put_off.length > 0)
                 live->retry_at = engine->batch.now; /* those that were tried again in this batch */
         live->prepared_at = 0;
         g_hash_table_remove_all(live->messages);

@@ -105,7 +105,11 @@ typedef struct LiveRun {
         GHashTable *lists;  /* child -> Items: of loops, as far as they are needed */
         RenderMemo memo;
         GHashTable *messages; /* node -> char: why nodes ended in this batch */
-        GArray *put_off; /* guint32: nodes whose job was refused by a limit; some may have gone on since */
+        /* Nodes whose job was refused by a limit, in the order in which they are tried again; some may have gone on since.
+         * There may be as many as the definition's parallelism. */
+        GQueue put_off;
+        GHashTable *put_off_links; /* node -> GList: its place in `put_off` */
+        guint put_off_new; /* so many at the end of `put_off` came there in this batch */
         GArray *looks;   /* guint32: nodes whose condition is evaluated by a worker after the commit */
         GArray *reads;   /* guint32: children whose list, a long text, is read by a worker after the commit */
         GArray *asks;    /* RunAsk: what the file workers are asked after the commit */
@@ -327,6 +331,8 @@ void runs_start_missed(const RunActor *actor, guint32 node);
 void runs_stop_step(const RunActor *actor, guint32 node);
 /* Tries again to start the nodes in `put_off`, as many as the budget allows; the others are tried the next time. */
 void runs_start_again(const RunActor *actor);
+/* After a commit: those that this batch looked at, and that do not wait any more, leave `put_off`. */
+void runs_forget_started(LiveRun *live);
 /* Submits the jobs of the nodes in `prepared`, as many as the budget allows. */
 void runs_start_prepared(const RunActor *actor);
 /* Records the outputs of a node, whose job has succeeded. Its inputs were recorded when the job was submitted. False: it has

@@ -208,6 +208,43 @@ static void test_put_off(void)
         house_free(play.house);
 }
 
+/* Thousands of steps wait for the place of one job, which they get in turn; a stop ends those that wait. */
+static void test_put_off_many(void)
+{
+        static const char text[] = "parallelism: 5000\nentry_points:\n  a: {command: c, loop_argument: \"{{l}}\", "
+                                   "parameters: {l: '[0";
+        enum { N = 3000, ENDED = 5 };
+        g_autoptr(GString) loop = g_string_new(text);
+        g_autoptr(GError) error = NULL;
+        Play play = { .house = house_new_cold() };
+
+        for (int i = 1; i < N; i++)
+                g_string_append_printf(loop, ",%d", i);
+        g_string_append(loop, "]'}}\n");
+        play.definition = play_compile(loop->str);
+        play.house->config.max_open_per_user = 1;
+        play.house->config.max_open_jobs = 1;
+        play.house->config.max_parallelism = 5000;
+        house_open(play.house);
+        house_sync(play.house);
+        play.id = play_create(play.house, loop->str, NULL, NULL, &play.seq, &error);
+        g_assert_no_error(error);
+        play_assert(&play, "a-0", "running");
+        for (int i = 0; i < ENDED; i++) {
+                g_autofree char *made = g_strdup_printf("%d", i + 2);
+
+                play_end_last(&play, 0);
+                house_pass(play.house, 1000);
+                play_assert_jobs(&play, made);
+        }
+        g_assert_true(play_act(play.house, play.id, "stop", &error));
+        play_end_last(&play, 0);
+        play_assert(&play, "run", "terminated");
+        definition_free(play.definition);
+        g_free(play.id);
+        house_free(play.house);
+}
+
 /* The start of such a step cannot be committed: it is tried again when there is space. */
 static void test_put_off_on_full_disk(void)
 {
@@ -251,5 +288,6 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/memory", test_memory_of_definitions);
         g_test_add_func("/engine/runs/put-off", test_put_off);
         g_test_add_func("/engine/runs/put-off/full-disk", test_put_off_on_full_disk);
+        g_test_add_func("/engine/runs/put-off/many", test_put_off_many);
         return g_test_run();
 }
