@@ -74,19 +74,29 @@ void finish(Attempting *at, const GError *error, gint64 wait_ms)
 }
 
 /* The file with the first password of `root` says nothing true any more. */
-static void drop_first_password(const Attempting *at)
+static bool ends_first_password(const Attempting *at)
 {
-        const char *path = at->auth->config.first_password;
-
-        if (path && at->password && strcmp(at->user, SEEDED_USER) == 0)
-                (void)unlink(path); /* most often it is gone */
+        return at->auth->config.first_password && at->password && strcmp(at->user, SEEDED_USER) == 0;
 }
 
+/* Also while the server stops: the password has changed. */
+static void drop_first_password(bool stopped, void *arg)
+{
+        Attempting *at = arg;
+
+        (void)unlink(at->auth->config.first_password); /* most often it is gone */
+        finish(at, NULL, 0);
+}
+
+/* On the engine's thread, which touches no files. */
 static void put_done(Job *job, bool repeated, const GError *error, void *arg)
 {
-        if (!error)
-                drop_first_password(arg);
-        finish(arg, error, 0);
+        Attempting *at = arg;
+
+        if (error || !ends_first_password(at))
+                finish(at, error, 0);
+        else if (!thread_pool_push_after(at->auth->turns, 0, drop_first_password, at))
+                drop_first_password(true, at); /* the server stops */
 }
 
 bool set_stopped(GError **error)

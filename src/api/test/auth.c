@@ -3,6 +3,7 @@
 #include "api/auth/auth.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "api/auth/password.h"
 #include "api/auth/published.h"
@@ -70,10 +71,14 @@ Catalog *engine_catalog(Engine *engine)
         return catalog;
 }
 
+static __thread bool is_engine; /* this thread is that of the engine, after a commit */
+
 void engine_put(Engine *engine, const Object *object, const char *by, EngineDone done, void *arg)
 {
         put(engine, object);
+        is_engine = true;
         done(NULL, false, NULL, arg);
+        is_engine = false;
 }
 
 void engine_put_token(Engine *engine, const Token *token, EngineDone done, void *arg)
@@ -144,9 +149,11 @@ static void put_user(Engine *engine, const char *name, const char *password)
         put(engine, object);
 }
 
-static void set_up(Fixture *f)
+static void set_up_with(Fixture *f, const char *first_password)
 {
-        AuthConfig config = { .owner = 4711, .token_expire_ms = 3600 * 1000 };
+        AuthConfig config = { .owner = 4711,
+                              .token_expire_ms = 3600 * 1000,
+                              .first_password = first_password };
 
         *f = (Fixture){ .engine = { .catalog = catalog_new(),
                                     .tokens = g_ptr_array_new_with_free_func((GDestroyNotify)token_free) } };
@@ -156,6 +163,11 @@ static void set_up(Fixture *f)
         f->auth = auth_new(&config);
         f->hash = password_hash("correct horse", NULL);
         put_user(&f->engine, "ann", f->hash);
+}
+
+static void set_up(Fixture *f)
+{
+        set_up_with(f, NULL);
 }
 
 static void tear_down(Fixture *f)
@@ -253,6 +265,56 @@ static void test_login(void)
         g_assert_cmpint(log_in(&f, "ann", "wrong").codes[ERR_UNAUTHENTICATED], ==, 1);
         g_assert_cmpint(log_in(&f, "bob", "wrong").codes[ERR_UNAUTHENTICATED], ==, 1);
         g_assert_cmpint(f.engine.tokens->len, ==, 1);
+        tear_down(&f);
+}
+
+/* The answer to a changed password, and what became of the file by then. */
+typedef struct {
+        Answers answers;
+        const char *file;
+        bool is_there, by_engine;
+} Changed;
+
+static void on_change(Job *job, bool repeated, const GError *error, void *arg)
+{
+        Changed *changed = arg;
+
+        g_assert_no_error(error);
+        g_mutex_lock(&changed->answers.lock);
+        changed->is_there = g_file_test(changed->file, G_FILE_TEST_EXISTS);
+        changed->by_engine = is_engine;
+        changed->answers.answers++;
+        g_cond_signal(&changed->answers.came);
+        g_mutex_unlock(&changed->answers.lock);
+}
+
+static Changed change(Fixture *f, const char *user, const char *file)
+{
+        Changed changed = { .file = file };
+
+        auth_change_password(f->auth,
+                             &(PasswordChange){ .user = user, .password = "another horse", .by = "root" },
+                             on_change, &changed);
+        wait_answers(&changed.answers, 1);
+        return changed;
+}
+
+/* The file with root's first password is gone before the answer; the engine's thread removes no files. */
+static void test_first_password_goes(void)
+{
+        Fixture f;
+        g_autofree char *file = NULL;
+        Changed changed;
+        int fd = g_file_open_tmp("first-password-XXXXXX", &file, NULL);
+
+        g_assert_cmpint(fd, >=, 0);
+        close(fd);
+        set_up_with(&f, file);
+        put_user(&f.engine, SEEDED_USER, f.hash);
+        g_assert_true(change(&f, "ann", file).is_there);
+        changed = change(&f, SEEDED_USER, file);
+        g_assert_false(changed.is_there);
+        g_assert_false(changed.by_engine);
         tear_down(&f);
 }
 
@@ -555,6 +617,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/auth/login", test_login);
         g_test_add_func("/auth/password-that-changes-meanwhile", test_password_that_changes_meanwhile);
+        g_test_add_func("/auth/first-password-goes", test_first_password_goes);
         g_test_add_func("/auth/oldest-logins-go", test_oldest_logins_go);
         g_test_add_func("/auth/line-is-bounded", test_line_is_bounded);
         g_test_add_func("/auth/failures-slow-down", test_failures_slow_down);
