@@ -44,12 +44,20 @@ void runs_charge_rendered(const RunActor *actor)
         runs_charge(actor, RUN_RENDER_STEPS + runs_rendered_steps(actor->live));
 }
 
-void runs_ask_files(const RunActor *actor, RunActionKind what, guint32 index)
+void run_ask_clear(gpointer data)
 {
-        const RunAsk ask = { what, index };
+        RunAsk *ask = data;
 
-        runs_charge(actor, RUN_RENDER_STEPS);
-        g_array_append_val(actor->live->asks, ask);
+        json_decref(ask->paths);
+        json_decref(ask->list);
+        g_clear_error(&ask->failure);
+        g_free(ask->condition);
+}
+
+/* Takes what `ask` has. */
+static void add_ask(LiveRun *live, RunAsk ask)
+{
+        g_array_append_val(live->asks, ask);
 }
 
 /* ---- loops ---- */
@@ -132,7 +140,8 @@ static void expand_value(const RunActor *actor, guint32 child)
 
         runs_charge_rendered(actor);
         if (json_string_length(value) > LIST_NOW_MAX) {
-                g_array_append_val(live->reads, child);
+                add_ask(live,
+                        (RunAsk){ .what = ACTION_EXPAND, .index = child, .list = g_steal_pointer(&value) });
                 return;
         }
         items = value ? items_new(value, RUN_NODES_MAX, &error) : NULL;
@@ -217,14 +226,6 @@ static void read_text(Engine *engine, const LiveRun *live, guint32 child, json_t
                 command_free(&read->command); /* the server stops */
 }
 
-static void ask_list(Engine *engine, LiveRun *live, guint32 child)
-{
-        json_t *text = run_child(live->machine, child)->asked ? runs_loop_value(live, child, NULL) : NULL;
-
-        if (text)
-                read_text(engine, live, child, text);
-}
-
 /* ---- conditions ---- */
 
 bool runs_render_charged(const RunActor *actor, guint32 node, Rendered *ret, GError **error)
@@ -261,6 +262,8 @@ static bool is_slow(const char *condition)
         return strlen(condition) > CONDITION_NOW_MAX || condition_searches(condition);
 }
 
+static void ask_contents(const RunActor *actor, guint32 node, const Rendered *rendered);
+
 static void look(const RunActor *actor, guint32 node)
 {
         g_autoptr(GError) error = NULL;
@@ -270,9 +273,11 @@ static void look(const RunActor *actor, guint32 node)
         if (!runs_render_charged(actor, node, &rendered, &error)) {
                 fail_node(actor, node, error);
         } else if (!rendered.condition_known) {
-                runs_ask_files(actor, ACTION_LOOK, node);
+                ask_contents(actor, node, &rendered);
         } else if (is_slow(rendered.condition)) {
-                g_array_append_val(actor->live->looks, node); /* after the commit */
+                add_ask(actor->live, (RunAsk){ .what = ACTION_LOOK,
+                                               .index = node,
+                                               .condition = g_steal_pointer(&rendered.condition) });
         } else {
                 (void)condition_eval(rendered.condition, &holds, &error);
                 answer_look(actor->live, node, rendered.condition, holds, error);
@@ -345,16 +350,6 @@ static void evaluate_slowly(Engine *engine, const LiveRun *live, guint32 node, c
                 command_free(&looked->command); /* the server stops */
 }
 
-static void ask(Engine *engine, LiveRun *live, guint32 node)
-{
-        g_autoptr(GError) error = NULL;
-        g_auto(Rendered) rendered = { 0 };
-
-        if (run_node(live->machine, node)->state == NODE_LOOKING &&
-            runs_render(live, node, NULL, &rendered, &error))
-                evaluate_slowly(engine, live, node, g_steal_pointer(&rendered.condition));
-}
-
 /* ---- questions to the file workers ---- */
 
 /* The path of one file, which a loop or a condition reads. */
@@ -383,19 +378,20 @@ static json_t *paths_of_loop(LiveRun *live, guint32 child, GError **error)
         return inputs && add_readable(paths, inputs, input, error) ? g_steal_pointer(&paths) : NULL;
 }
 
-static json_t *paths_of_condition(LiveRun *live, guint32 node, GError **error)
+/* The contents that the condition of a node reads. */
+static void ask_contents(const RunActor *actor, guint32 node, const Rendered *rendered)
 {
+        LiveRun *live = actor->live;
         guint32 component = run_node(live->machine, node)->component;
         g_autoptr(GPtrArray) names = render_condition_inputs(live->plan->definition, component);
         g_autoptr(json_t) paths = json_object();
-        g_auto(Rendered) rendered = { 0 };
+        RunAsk ask = { .what = ACTION_LOOK, .index = node };
 
-        if (!runs_render(live, node, NULL, &rendered, error))
-                return NULL;
         for (guint i = 0; i < names->len; i++)
-                if (!add_readable(paths, rendered.inputs, names->pdata[i], error))
-                        return NULL;
-        return g_steal_pointer(&paths);
+                if (!add_readable(paths, rendered->inputs, names->pdata[i], &ask.failure))
+                        break;
+        ask.paths = ask.failure ? NULL : g_steal_pointer(&paths);
+        add_ask(live, ask);
 }
 
 static json_t *paths_of_outputs(LiveRun *live, guint32 node, GError **error)
@@ -421,7 +417,8 @@ static bool still_asks(const LiveRun *live, const RunAsk *ask)
                                         : node->state == NODE_STARTING && node->job == 0;
 }
 
-/* For each kind of question: which paths the workers get, and which function uses their answer. */
+/* For each kind of question: which paths the workers get (NULL: whoever asks knows them), and which function uses their
+ * answer. */
 typedef struct {
         FilesKind kind;
         gsize max;
@@ -435,44 +432,56 @@ static void use_prepared(const RunActor *actor, guint32 node, const json_t *valu
 
 static const AskRow ask_rows[] = {
         [ACTION_EXPAND] = { FILES_READ, RUN_LIST_MAX, paths_of_loop, use_list },
-        [ACTION_LOOK] = { FILES_READ, RUN_WORD_MAX, paths_of_condition, use_contents },
+        [ACTION_LOOK] = { FILES_READ, RUN_WORD_MAX, NULL, use_contents },
         [ACTION_START] = { FILES_PREPARE, 0, paths_of_outputs, use_prepared },
 };
 
+void runs_ask_files(const RunActor *actor, RunActionKind what, guint32 index)
+{
+        RunAsk ask = { .what = what, .index = index };
+
+        ask.paths = ask_rows[what].paths(actor->live, index, &ask.failure);
+        runs_charge_rendered(actor);
+        add_ask(actor->live, ask);
+}
+
 /* A question that cannot be asked gets its answer in the next batch. */
-static void ask_file(Engine *engine, LiveRun *live, const RunAsk *ask)
+static void ask_files(Engine *engine, LiveRun *live, RunAsk *ask)
 {
         const AskRow *row = &ask_rows[ask->what];
         const Definition *definition = live->plan->definition;
-        g_autoptr(GError) error = NULL;
         FilesRequest request = {
                 .ticket = { .run = live->record->seq, .what = ask->what, .index = ask->index },
                 .kind = row->kind,
                 .user = live->record->user,
                 .fs = definition_text(definition, definition->main_fs.name),
+                .paths = g_steal_pointer(&ask->paths),
                 .max = row->max
         };
 
-        if (!still_asks(live, ask) ||
-            (ask->what == ACTION_START && !g_hash_table_add(live->preparing, GUINT_TO_POINTER(ask->index))))
-                return;
-        request.paths = row->paths(live, ask->index, &error);
         if (request.paths)
                 run_files_ask(engine->files, &request);
         else
-                run_files_refuse(engine->files, &request.ticket, error);
+                run_files_refuse(engine->files, &request.ticket, ask->failure);
+}
+
+static void give(Engine *engine, LiveRun *live, RunAsk *ask)
+{
+        if (!still_asks(live, ask))
+                return;
+        if (ask->condition)
+                evaluate_slowly(engine, live, ask->index, g_steal_pointer(&ask->condition));
+        else if (ask->list)
+                read_text(engine, live, ask->index, g_steal_pointer(&ask->list));
+        else if (ask->what != ACTION_START ||
+                 g_hash_table_add(live->preparing, GUINT_TO_POINTER(ask->index)))
+                ask_files(engine, live, ask);
 }
 
 void runs_ask(Engine *engine, LiveRun *live)
 {
-        for (guint i = 0; i < live->looks->len; i++)
-                ask(engine, live, g_array_index(live->looks, guint32, i));
-        g_array_set_size(live->looks, 0);
-        for (guint i = 0; i < live->reads->len; i++)
-                ask_list(engine, live, g_array_index(live->reads, guint32, i));
-        g_array_set_size(live->reads, 0);
         for (guint i = 0; i < live->asks->len; i++)
-                ask_file(engine, live, &g_array_index(live->asks, RunAsk, i));
+                give(engine, live, &g_array_index(live->asks, RunAsk, i));
         g_array_set_size(live->asks, 0);
         runs_cache_search(engine, live);
 }
@@ -481,7 +490,7 @@ void runs_answered(Engine *engine, const FilesTicket *ticket, const json_t *valu
 {
         LiveRun *live = runs_find(engine, ticket->run);
         const RunActor actor = { .engine = engine, .live = live };
-        const RunAsk asked = { ticket->what, ticket->index };
+        const RunAsk asked = { .what = ticket->what, .index = ticket->index };
 
         if (live && ticket->what == ACTION_START)
                 g_hash_table_remove(live->preparing, GUINT_TO_POINTER(ticket->index));

@@ -72,11 +72,9 @@ static void live_run_free(gpointer data)
         g_clear_pointer(&live->messages, g_hash_table_unref);
         g_queue_clear(&live->put_off);
         g_clear_pointer(&live->put_off_links, g_hash_table_unref);
-        g_clear_pointer(&live->looks, g_array_unref);
         g_clear_pointer(&live->asks, g_array_unref);
         g_clear_pointer(&live->prepared, g_array_unref);
         g_clear_pointer(&live->preparing, g_hash_table_unref);
-        g_clear_pointer(&live->reads, g_array_unref);
         g_clear_pointer(&live->makers, g_hash_table_unref);
         runs_cache_leave(live);
         run_breaks_unref(live->breaks);
@@ -233,11 +231,10 @@ LiveRun *runs_enter(Engine *engine, RunRecord *record, RunPlan *plan)
         live->messages = g_hash_table_new_full(NULL, NULL, NULL, g_free);
         g_queue_init(&live->put_off);
         live->put_off_links = g_hash_table_new(NULL, NULL);
-        live->looks = g_array_new(FALSE, FALSE, sizeof(guint32));
-        live->asks = g_array_new(FALSE, FALSE, sizeof(RunAsk));
+        live->asks = g_array_new(FALSE, TRUE, sizeof(RunAsk));
+        g_array_set_clear_func(live->asks, run_ask_clear);
         live->prepared = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->preparing = g_hash_table_new(NULL, NULL);
-        live->reads = g_array_new(FALSE, FALSE, sizeof(guint32));
         runs_cache_enter(live);
         live->paused = g_array_new(FALSE, FALSE, sizeof(guint32));
         live->owner = join_owner(engine, live);
@@ -656,8 +653,6 @@ static void restore_machine(Engine *engine, LiveRun *live)
                 live->retry_at = engine->batch.now; /* those that were tried again in this batch */
         live->prepared_at = 0;
         g_hash_table_remove_all(live->messages);
-        g_array_set_size(live->looks, 0);
-        g_array_set_size(live->reads, 0);
         g_array_set_size(live->asks, 0);
         g_ptr_array_set_size(live->cache_searches_due, 0);
         runs_cache_restore_waits(live);

@@ -77,11 +77,17 @@ void run_plan_unref(RunPlan *plan);
 void run_plan_publish(Engine *engine, const char *id, RunPlan *plan);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunPlan, run_plan_unref)
 
-/* A question to the file workers, which is asked after the commit (run-files.h). */
+/* A question to a worker, which is asked after the commit. What the worker needs is made in the batch, which is charged for
+ * it. */
 typedef struct {
         RunActionKind what; /* ACTION_EXPAND, ACTION_LOOK or ACTION_START */
         guint32 index;
+        json_t *paths;     /* the file workers (run-files.h) are asked: path by name */
+        GError *failure;   /* ... or there are no paths */
+        json_t *list;      /* a text that is the list of a loop; or NULL */
+        char *condition;   /* or NULL */
 } RunAsk;
+void run_ask_clear(gpointer ask);
 
 /* What the live runs of one user are together. */
 typedef struct {
@@ -110,9 +116,7 @@ typedef struct LiveRun {
         GQueue put_off;
         GHashTable *put_off_links; /* node -> GList: its place in `put_off` */
         guint put_off_new; /* so many at the end of `put_off` came there in this batch */
-        GArray *looks;   /* guint32: nodes whose condition is evaluated by a worker after the commit */
-        GArray *reads;   /* guint32: children whose list, a long text, is read by a worker after the commit */
-        GArray *asks;    /* RunAsk: what the file workers are asked after the commit */
+        GArray *asks; /* RunAsk: what workers are asked after the commit */
         /* A set of nodes: a worker removes what is at the paths of their outputs. It is asked once, so that it does not
          * remove what their job writes. */
         GHashTable *preparing;
@@ -295,9 +299,9 @@ bool runs_render_charged(const RunActor *actor, guint32 node, Rendered *ret, GEr
 gsize runs_rendered_steps(LiveRun *live);
 /* Takes off the budget what was rendered since it was charged last. */
 void runs_charge_rendered(const RunActor *actor);
-/* Asks the file workers after the commit: what the question renders then is taken off the budget now. */
+/* Asks the file workers after the commit, of a loop or of outputs. What the question renders is taken off the budget. */
 void runs_ask_files(const RunActor *actor, RunActionKind what, guint32 index);
-/* Gives the workers what is in `looks`, `reads` and `asks`. */
+/* Gives the workers what is in `asks`. */
 void runs_ask(Engine *engine, LiveRun *live);
 /* Why a node failed, in one line: "RE-06: ..." with `class` "RE-06: ", unless the error has a class already; the
  * caller's. */

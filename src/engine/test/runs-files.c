@@ -361,6 +361,48 @@ static void test_cancelled(void)
         play_house_free(house);
 }
 
+/* What a question to the file workers takes off the part of the batch that a run has left. */
+static guint cost_of_outputs(const Play *play, const char *path)
+{
+        g_autoptr(GPtrArray) nodes = play_nodes(play);
+        const guint32 node = (guint32)play_find(play, nodes, path)->node;
+        Engine *engine = play->house->engine;
+        guint budget = 100000;
+        LiveRun *live;
+
+        house_hold(play->house);
+        live = runs_find(engine, play->seq);
+        live->memo.work = 0;
+        runs_ask_files(&(RunActor){ engine, live, &budget }, ACTION_START, node);
+        g_array_set_size(live->asks, 0);
+        house_let_go(play->house);
+        return 100000 - budget;
+}
+
+/* Many files cost more than one: all that is asked for them is made on the engine's thread. */
+static void test_cost(void)
+{
+        g_autoptr(GString) text = g_string_new(HOME "parallelism: 2\nentry_points:\n"
+                                                    "  one: {command: c, artifacts: {output: [x]}}\n"
+                                                    "  many: {command: c, artifacts: {output: [o0");
+        House *house = play_house();
+        Play play;
+        guint one;
+
+        for (int i = 1; i < 900; i++)
+                g_string_append_printf(text, ", o%d", i);
+        g_string_append(text, "]}}\n");
+        play = play_new(house, text->str);
+        play_assert(&play, "one", "running");
+        play_assert(&play, "many", "running");
+        one = cost_of_outputs(&play, "one");
+        g_assert_cmpuint(one, >=, RUN_RENDER_STEPS);
+        g_assert_cmpuint(one, <, 2 * RUN_RENDER_STEPS);
+        g_assert_cmpuint(cost_of_outputs(&play, "many"), >=, 900 * 64 / RUN_STEP_BYTES);
+        play_clear(&play);
+        play_house_free(house);
+}
+
 int main(int argc, char **argv)
 {
         g_test_init(&argc, &argv, NULL);
@@ -370,6 +412,7 @@ int main(int argc, char **argv)
         g_test_add_func("/engine/runs/paths", test_paths);
         g_test_add_func("/engine/runs/artifacts", test_artifacts);
         g_test_add_func("/engine/runs/prepared", test_prepared);
+        g_test_add_func("/engine/runs/files-cost", test_cost);
         g_test_add_func("/engine/runs/hung", test_hung);
         g_test_add_func("/engine/runs/stopped-while-hung", test_stopped_while_hung);
         g_test_add_func("/engine/runs/files-times", test_times);

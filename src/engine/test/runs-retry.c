@@ -215,7 +215,7 @@ enum { KEPT_STEPS = 24, KEPT_BYTES = 64 * 1024 }; /* of a command, which may hav
 /* How much of a retry, which keeps steps with outputs and this command, one batch copies. */
 static guint count_kept(const char *command)
 {
-        g_autoptr(GString) text = g_string_new(HOME "parallelism: 24\nentry_points:\n");
+        g_autoptr(GString) text = g_string_new(HOME "parallelism: 4\nentry_points:\n");
         House *house = play_house();
         Watch watch = { .house = house };
         RunAnswer answer = { 0 };
