@@ -473,8 +473,7 @@ static void give(Engine *engine, LiveRun *live, RunAsk *ask)
                 evaluate_slowly(engine, live, ask->index, g_steal_pointer(&ask->condition));
         else if (ask->list)
                 read_text(engine, live, ask->index, g_steal_pointer(&ask->list));
-        else if (ask->what != ACTION_START ||
-                 g_hash_table_add(live->preparing, GUINT_TO_POINTER(ask->index)))
+        else if (ask->what != ACTION_START || g_hash_table_add(live->preparing, GUINT_TO_POINTER(ask->index)))
                 ask_files(engine, live, ask);
 }
 

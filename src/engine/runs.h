@@ -82,10 +82,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunPlan, run_plan_unref)
 typedef struct {
         RunActionKind what; /* ACTION_EXPAND, ACTION_LOOK or ACTION_START */
         guint32 index;
-        json_t *paths;     /* the file workers (run-files.h) are asked: path by name */
-        GError *failure;   /* ... or there are no paths */
-        json_t *list;      /* a text that is the list of a loop; or NULL */
-        char *condition;   /* or NULL */
+        json_t *paths;   /* the file workers (run-files.h) are asked: path by name */
+        GError *failure; /* ... or there are no paths */
+        json_t *list;    /* a text that is the list of a loop; or NULL */
+        char *condition; /* or NULL */
 } RunAsk;
 void run_ask_clear(gpointer ask);
 
@@ -115,8 +115,8 @@ typedef struct LiveRun {
          * There may be as many as the definition's parallelism. */
         GQueue put_off;
         GHashTable *put_off_links; /* node -> GList: its place in `put_off` */
-        guint put_off_new; /* so many at the end of `put_off` came there in this batch */
-        GArray *asks; /* RunAsk: what workers are asked after the commit */
+        guint put_off_new;         /* so many at the end of `put_off` came there in this batch */
+        GArray *asks;              /* RunAsk: what workers are asked after the commit */
         /* A set of nodes: a worker removes what is at the paths of their outputs. It is asked once, so that it does not
          * remove what their job writes. */
         GHashTable *preparing;

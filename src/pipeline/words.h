@@ -78,7 +78,7 @@ typedef struct {
         guint places;     /* of KeyPlace */
         guint kinds;      /* bits of DocumentKind */
         const char *type; /* the types in words */
-        guint max;        /* bytes of its text; 0: as many as the definition may have, or as a check elsewhere says */
+        guint max; /* bytes of its text; 0: as many as the definition may have, or as a check elsewhere says */
 } KeyRow;
 
 extern const KeyRow key_rows[KEYS];

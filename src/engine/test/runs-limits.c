@@ -211,8 +211,9 @@ static void test_put_off(void)
 /* Thousands of steps wait for the place of one job, which they get in turn; a stop ends those that wait. */
 static void test_put_off_many(void)
 {
-        static const char text[] = "parallelism: 5000\nentry_points:\n  a: {command: c, loop_argument: \"{{l}}\", "
-                                   "parameters: {l: '[0";
+        static const char text[] =
+                "parallelism: 5000\nentry_points:\n  a: {command: c, loop_argument: \"{{l}}\", "
+                "parameters: {l: '[0";
         enum { N = 3000, ENDED = 5 };
         g_autoptr(GString) loop = g_string_new(text);
         g_autoptr(GError) error = NULL;

@@ -664,11 +664,11 @@ static guint32 many_instances(const RenderContext *context, const RenderDag *dag
 /* Paths that are refused since there are too many of them were made all the same: they count as work. */
 static void test_refused_paths_count(void)
 {
-        g_autoptr(Definition) definition = parse_valid(
-                "fs_options: {main_fs: {name: f}}\n"
-                "entry_points: {a: {loop_argument: [1], artifacts: {output: [o]}},\n"
-                "  b: {deps: a, artifacts: {input: {i: '{{a.o}}'}}}}",
-                NULL);
+        g_autoptr(Definition) definition =
+                parse_valid("fs_options: {main_fs: {name: f}}\n"
+                            "entry_points: {a: {loop_argument: [1], artifacts: {output: [o]}},\n"
+                            "  b: {deps: a, artifacts: {input: {i: '{{a.o}}'}}}}",
+                            NULL);
         g_auto(RenderMemo) memo = { 0 };
         const RenderContext context = { .definition = definition,
                                         .run_id = "r",
