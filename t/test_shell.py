@@ -14,6 +14,7 @@ from conftest import PATIENCE, ROOT, wait_for
 from screen import Screen
 
 LEAVE = "\x10\x11"  # Ctrl-P Ctrl-Q
+HANGUP = "3s"  # a client has so long to come, too
 
 
 @pytest.fixture
@@ -129,7 +130,7 @@ def test_a_server_that_is_killed_costs_nothing(server, shell):
 def test_whose_terminal_goes_is_hung_up(server, shell):
     screen = shell(
         "--hangup-after",
-        "1s",
+        HANGUP,
         "--name",
         "lab",
         "--",
@@ -153,10 +154,12 @@ def test_the_status_of_a_hang_up_may_be_the_programs_own(server, shell):
     assert list(job["results"]) == ["loss"]
 
 
-def test_what_a_hung_up_program_reported_stays(server):
+def test_what_a_hung_up_program_reported_stays(server, shell):
     """The mark of the hang-up is none of its results, also where the program was within a line."""
-    report = "printf 'loss=1\\nacc=2' >> $PADDLE_PROGRESS_FILE; sleep 600"
-    server.submit(["sh", "-c", report], name="lab", tty=True, hangup_after="2s")
+    report = "printf 'loss=1\\nacc=2' >> $PADDLE_PROGRESS_FILE; echo up; sleep 600"
+    screen = shell("--hangup-after", HANGUP, "--name", "lab", "--", "sh", "-c", report)
+    screen.until("up")
+    screen.process.send_signal(signal.SIGKILL)
     job = server.wait("lab")
     assert job["state"] == "cancelled"
     assert job["results"] == {name: {"last": n, "min": n, "max": n} for name, n in (("loss", 1), ("acc", 2))}
@@ -198,7 +201,7 @@ def test_ctrl_c_while_the_server_is_away_does_not_cancel(server, shell):
 
 
 def test_left_and_found_again(server, shell):
-    screen = shell("--hangup-after", "1s", *PLAIN)
+    screen = shell("--hangup-after", HANGUP, *PLAIN)
     screen.until("$ ")
     screen.type("secret=word; echo first-$((1+0))\r")
     screen.until("first-1")
@@ -206,10 +209,10 @@ def test_left_and_found_again(server, shell):
     assert screen.wait() == 0
     assert screen.is_as_before()
     assert b"paddle attach lab" in screen.seen
-    server.wait(server.submit(["sleep", "3"])["id"])  # longer than a terminal that went would have
+    server.wait(server.submit(["sleep", "5"])["id"])  # longer than a terminal that went would have
     again = shell("lab", verb="attach")
     again.until("first-1")  # shown again
-    again.type("echo it is $secret; sleep 2.5; echo still-$((5+5))\r")
+    again.type("echo it is $secret; sleep 4.5; echo still-$((5+5))\r")
     again.until("it is word")
     again.process.send_signal(signal.SIGKILL)  # it was left once: it stays
     last = shell("lab", verb="attach")
@@ -379,8 +382,8 @@ def waiting(shell, name, *words):
 
 
 def test_whose_terminal_goes_while_it_waits_is_cancelled(server, shell, full):
-    stays = waiting(shell, "stays", "--hangup-after", "1s")
-    waiting(shell, "lab", "--hangup-after", "2s").process.send_signal(signal.SIGKILL)
+    stays = waiting(shell, "stays", "--hangup-after", HANGUP)
+    waiting(shell, "lab", "--hangup-after", "5s").process.send_signal(signal.SIGKILL)
     job = server.wait("lab")
     assert job["state"] == "cancelled"
     assert "closed while it waited" in job["reason"]
@@ -390,7 +393,7 @@ def test_whose_terminal_goes_while_it_waits_is_cancelled(server, shell, full):
 
 
 def test_whose_terminal_goes_while_the_server_is_away_is_cancelled(server, shell, full):
-    screen = waiting(shell, "lab", "--hangup-after", "1s")
+    screen = waiting(shell, "lab", "--hangup-after", HANGUP)
     server.kill()
     screen.process.send_signal(signal.SIGKILL)
     server.start()
@@ -512,8 +515,8 @@ def test_the_gate_of_pods_is_such_a_host():
     env = {**os.environ, "PADDLE_TERMINAL": f"test-{os.getpid()}"}
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": env}
     with subprocess.Popen([gate, "terminal", "60000", "sh", "-c", "read x; echo got $x; exit 5"], **streams) as host:
+        wait_for(lambda: f"@paddle-terminal-{env['PADDLE_TERMINAL']}" in pathlib.Path("/proc/net/unix").read_text())
         with subprocess.Popen([gate, "relay"], **streams) as relay:
-            wait_for(lambda: f"@paddle-terminal-{env['PADDLE_TERMINAL']}" in pathlib.Path("/proc/net/unix").read_text())
             relay.stdin.write(
                 frame(b"a", b"\xff" * 8) + frame(b"s", struct.pack("<HH", 90, 30)) + frame(b"i", b"this\n")
             )
