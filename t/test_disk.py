@@ -205,8 +205,10 @@ def test_slow_clients_do_not_hold_up_others(make_server):
         for client in headers + bodies:
             with contextlib.suppress(OSError):
                 client.send(b"a")
-        be_lively(server)
+        assert server.get("/v1/version").status == 200
         beside += not select.select(headers + bodies, [], [], 0)[0]
+        be_lively(server)
+    sent = time.monotonic()
     assert beside > 0  # others had their answers while none of these had one
     for client in headers:  # 10 s for a head: then 408, or the end of the connection
         line = status_of(client)
@@ -214,7 +216,7 @@ def test_slow_clients_do_not_hold_up_others(make_server):
     for client in bodies:  # 1 KiB/s after 10 s
         line = status_of(client)
         assert line == b"" or b" 408 " in line, line
-    assert time.monotonic() - started < 40
+    assert time.monotonic() - sent < 50  # of 60, after which whoever is silent is cut off anyway
     for client in readers:
         client.close()
     be_lively(server)
