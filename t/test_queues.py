@@ -563,19 +563,19 @@ def test_a_job_begins_at_its_time(room):
     other = room.runs("other")  # it holds up nobody
     running = room.wait(job["id"], "running")
     wait_for(lambda: room.story("later"), 30, "its beginning")
-    assert seconds(text) <= seconds(running["running_at"]) < seconds(text) + 20
+    assert seconds(text) <= seconds(running["running_at"]) < seconds(text) + 60
     assert room.story("later")[0].time >= seconds(text) and other
 
 
 def test_a_signal_comes_before_the_time_limit(room):
     notes = "trap 'note warned' USR1; trap 'note term; exit 0' TERM; " + STAY
-    job = room.runs("brief", script=notes, time_limit="8s", signal="USR1@4s", grace="60s")
+    job = room.runs("brief", script=notes, time_limit="16s", signal="USR1@8s", grace="60s")
     ended = room.wait(job["id"], "failed")
-    assert "time limit of 8s" in ended["reason"], ended
+    assert "time limit of 16s" in ended["reason"], ended
     start = seconds(ended["running_at"])
     (warned,), (term,) = room.story("brief", "warned"), room.story("brief", "term")
-    assert start + 3.9 <= warned.time < start + 8, warned.time - start
-    assert term.time >= start + 7.9, term.time - start
+    assert start + 7.9 <= warned.time < start + 16, warned.time - start
+    assert term.time >= start + 15.9, term.time - start
     assert ended["attempt"] == 1 and ended["evictions"] == 0
 
 
