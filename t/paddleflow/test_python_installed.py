@@ -17,6 +17,7 @@ from paddleflow.test_cli import config
 PROGRAM = ROOT / "t/paddleflow/older_program.py"
 THEIRS = {
     "paddleflow/__init__.py": "from paddleflow.client import Client\nWHOSE = 'theirs'\n",
+    "paddleflow/__main__.py": "def main():\n    print('their command line')\n",
     "paddleflow/client.py": "class Client:\n    pass\n",
 }
 
@@ -40,6 +41,7 @@ def older_wheel(folder):
     """A stand-in for the wheel of PaddleFlow's client: its name, and files where it has them."""
     files = {
         **THEIRS,
+        "PaddleFlow-1.4.7.dist-info/entry_points.txt": "[console_scripts]\npaddleflow = paddleflow.__main__:main\n",
         "PaddleFlow-1.4.7.dist-info/METADATA": "Metadata-Version: 2.1\nName: PaddleFlow\nVersion: 1.4.7\n",
         "PaddleFlow-1.4.7.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
@@ -99,6 +101,11 @@ class Environment:
         program = "import paddleflow; print('ours' if hasattr(paddleflow.Client, 'login') else paddleflow.WHOSE)"
         return run(self.python, "-c", program, cwd=self.python.parent).strip()
 
+    def command(self):
+        """What the script `paddleflow` of the environment says; None: there is none."""
+        script = self.python.parent / "paddleflow"
+        return run(script, cwd=self.python.parent).strip() if script.exists() else None
+
 
 @pytest.fixture
 def environment(tmp_path, wheels):
@@ -109,17 +116,20 @@ def test_installing_ours_leaves_the_older_one_as_it_is(environment):
     environment.install("PaddleFlow")
     environment.install("paddlecloud-paddleflow")
     assert (environment.whose(), environment.files()) == ("theirs", THEIRS)
+    assert environment.command() == "their command line"
     environment.uninstall("paddlecloud-paddleflow")
     assert (environment.whose(), environment.files()) == ("theirs", THEIRS)
+    assert environment.command() == "their command line"
 
 
 def test_the_older_one_is_installed_after_ours_and_goes_again(environment):
     environment.install("paddlecloud-paddleflow")
-    assert (environment.whose(), environment.files()) == ("ours", {})
+    assert (environment.whose(), environment.files(), environment.command()) == ("ours", {}, None)
     environment.install("PaddleFlow")
     assert (environment.whose(), environment.files()) == ("theirs", THEIRS)
+    assert environment.command() == "their command line"
     environment.uninstall("PaddleFlow")
-    assert (environment.whose(), environment.files()) == ("ours", {})
+    assert (environment.whose(), environment.files(), environment.command()) == ("ours", {}, None)
 
 
 def test_a_program_of_the_older_client_runs_unchanged(environment, flow, tmp_path):
@@ -128,6 +138,23 @@ def test_a_program_of_the_older_client_runs_unchanged(environment, flow, tmp_pat
     data.mkdir()
     shutil.copy(PROGRAM, tmp_path / "program.py")
     assert run(environment.python, tmp_path / "program.py", ini, data, cwd=tmp_path) == "done\n"
+
+
+def test_the_command_line_of_an_environment_with_ours_only(environment, tmp_path):
+    """The program that is installed on the machine, also behind a script that is a way back to the module; else what to install."""
+    environment.install("paddlecloud-paddleflow")
+    words, programs = [environment.python, "-m", "paddleflow", "--help"], tmp_path / "programs"
+    programs.mkdir()
+    left = environment.python.parent / "paddleflow"
+    left.write_text(f"#!{environment.python}\nfrom paddleflow.__main__ import main\nmain()\n")
+    left.chmod(0o755)
+    env = {"PATH": f"{left.parent}:{programs}", "HOME": str(tmp_path)}
+    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert done.returncode == 1 and "the command line is a program of its own" in done.stderr
+    assert "`make install`" in done.stderr and "Traceback" not in done.stderr
+    (programs / "paddleflow").symlink_to(BIN / "paddle")
+    assert "flavour" in run(*words, env=env)
+    assert "flavour" in run(left, "--help", env=env)
 
 
 def test_the_command_line_of_the_module(tmp_path):

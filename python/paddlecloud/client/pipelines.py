@@ -60,7 +60,8 @@ class PipelineCalls(FileCalls):
         package: Optional[str] = None,
     ) -> StoredPipeline:
         """Stores another version of a pipeline, by name or id; runs that have begun go on with their version. A `description` of None stays
-        what it is; the directory of the version before does not. Raises what pipeline_create raises, errors.NotFound, and errors.Conflict if the definition has another name."""
+        what it is; the directory of the version before does not. Raises what pipeline_create raises, errors.NotFound, and
+        errors.Conflict if the definition has another name."""
         path = f"/v1/pipelines/{quote(pipeline)}/versions"
         return self._pipeline_put(path, definition, description, filesystem, directory, package)
 
