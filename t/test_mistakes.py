@@ -368,6 +368,8 @@ PIPELINES = [
     M("schedule create nightly steps @daily --start soon", 2, "--start", "soon"),
     M("schedule show nowhere", 1, "no schedule 'nowhere'", "paddle schedule list"),
     M("artifact list --run nowhere", 1, "no run 'nowhere'", "paddle run list"),
+    M("artifact list --fs nowhere", 1, "no file system 'nowhere'", "paddle fs list"),
+    M("cache list --fs nowhere", 1, "no file system 'nowhere'", "paddle fs list"),
 ]
 MISTAKES = [
     *VERBS,

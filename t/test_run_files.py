@@ -158,6 +158,22 @@ entry_points:
     ] * 2
     assert len(artifacts(ann, "filesystem=work&path=team/.pipeline")) == 2
     assert artifacts(ann, "filesystem=home&path=team") == []
+    assert server.request("DELETE", "/v1/filesystems/work", headers=ann.headers).status == 204
+    assert len(artifacts(ann, "filesystem=work&path=team/.pipeline")) == 2
+
+
+def test_artifacts_of_a_file_system_that_does_not_exist(server, ann, bob):
+    """Another user's is not told apart from one that is nowhere."""
+    for person, name in ((bob, "hidden"), (ann, "empty")):
+        assert post(person, "/v1/filesystems", {"name": name, "url": "local://usr/lib"}).status == 201
+    for path in ("/v1/artifacts", "/v1/cache"):
+        for name in ("hidden", "nowhere"):
+            reply = ann.get(f"{path}?filesystem={name}")
+            assert (reply.status, reply.json["message"]) == (404, f"user 'ann' has no file system '{name}'"), reply.body
+        assert server.get(f"{path}?filesystem=hidden&user=bob").json["items"] == []
+        assert server.get(f"{path}?filesystem=hidden&user=ann").status == 404
+        assert ann.get(f"{path}?filesystem=empty").json["items"] == []
+        assert ann.get(f"{path}?filesystem=home&path=nothing").json["items"] == []
 
 
 def test_a_list_is_read_once(server, ann, machine):

@@ -124,6 +124,13 @@ static bool query_place(Api *api, HttpRequest *request, ArtifactQuery *ret, RunR
         return ret->user != NULL;
 }
 
+/* A file system that was deleted may still have artifacts. */
+static bool check_place(Api *api, const ArtifactQuery *query, const GPtrArray *artifacts, GError **error)
+{
+        return artifacts->len > 0 || query->after || !query->user ||
+               api_check_filesystem(api, query->user, query->fs, error);
+}
+
 static void list_artifacts(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -145,7 +152,7 @@ static void list_artifacts(HttpRequest *request, void *arg)
         query.after = after ? last : NULL;
         if (query_type(request, &type, &error) && (!after || parse_marker(after, last, &error)))
                 artifacts = store_artifacts(api->store, &query, &error);
-        if (!artifacts) {
+        if (!artifacts || !check_place(api, &query, artifacts, &error)) {
                 http_fail(request, error);
                 return;
         }

@@ -91,6 +91,13 @@ static bool query_owner(Api *api, HttpRequest *request, CacheQuery *query)
         return false;
 }
 
+/* A file system that was deleted may still have entries. */
+static bool check_place(Api *api, const CacheQuery *query, const GPtrArray *entries, GError **error)
+{
+        return entries->len > 0 || query->after || !query->user ||
+               api_check_filesystem(api, query->user, query->fs, error);
+}
+
 static void list_entries(HttpRequest *request, void *arg)
 {
         Api *api = arg;
@@ -107,7 +114,7 @@ static void list_entries(HttpRequest *request, void *arg)
                 return;
         query.limit = (int)limit;
         entries = store_cache_entries(api->store, &query, &next, &error);
-        if (!entries) {
+        if (!entries || !check_place(api, &query, entries, &error)) {
                 http_fail(request, error);
                 return;
         }

@@ -42,6 +42,17 @@ json_t *api_format_home(Api *api, const char *user)
         return shown;
 }
 
+bool api_check_filesystem(Api *api, const char *user, const char *name, GError **error)
+{
+        g_autoptr(Catalog) catalog = engine_catalog(api->engine);
+        g_autofree char *shown = name ? err_shown(name) : NULL;
+
+        return !name || strcmp(name, FILESYSTEM_HOME) == 0 || catalog_filesystem(catalog, user, name) ||
+               err_set(error, ERR_NOT_FOUND,
+                       "user '%s' has no file system '%.80s'\n`paddle fs list` shows those that there are.",
+                       user, shown);
+}
+
 static bool is_home(const HttpRequest *request)
 {
         return strcmp(http_request_param(request, "name"), FILESYSTEM_HOME) == 0;

@@ -103,6 +103,9 @@ json_t *api_cache_body(const CacheEntry *entry);         /* CacheEntry.body, {} 
 
 /* What is shown of a file system besides its fields. */
 void api_add_filesystem(Api *api, const Catalog *catalog, const Object *object, json_t *shown);
+/* For a list of what is on the file system `name` of a user, if the list is empty: ERR_NOT_FOUND if the user has none of this
+ * name. NULL counts as one that there is. */
+bool api_check_filesystem(Api *api, const char *user, const char *name, GError **error);
 json_t *api_format_home(Api *api, const char *user); /* the user's built-in file system */
 /* engine_put of a file system, new (`was` NULL) or changed. A directory that its URL newly names has to be there, if this
  * machine is the only one on which jobs run. */
