@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import Server
+from conftest import Server, wait_for
 from test_cli_terminal import ESCAPES, Terminal, columns_of
 
 ENDED = 23
@@ -135,3 +135,23 @@ def test_the_last_line_survives_the_log(make_server):
     path.unlink()
     server.start()
     assert server.job("a")["reason"].endswith("last line: it was here")
+
+
+def test_a_module_that_is_missing(shared_server):
+    """The reason says what to do, wherever it is shown; what the program wrote cannot control the terminal."""
+    says = "ModuleNotFoundError: No module named 'nowhere_1'; unless 'nowhere_1' is a module of your own, add nowhere_1 to requirements.txt"
+    shared_server.wait(
+        shared_server.submit(
+            "python3 -c 'import nowhere_1' || { printf '\\033[31mit failed\\n'; exit 3; }", name="bare"
+        )["id"]
+    )
+    text = "name: bare\nentry_points: {a: {command: \"python3 -c 'import nowhere_1.b'\"}}\n"
+    run = shared_server.post("/v1/runs", {"definition": text}).json["id"]
+    wait_for(lambda: shared_server.get(f"/v1/runs/{run}").json["state"] == "failed", 60, "the run's end")
+    for line in (["status", "bare"], ["explain", "bare"], ["run", "show", run]):
+        said = " ".join(shared_server.paddle(*line, check=0).stdout.split())
+        assert says in said and "\x1b" not in said, said
+    escaped = "import sys; sys.exit('ModuleNotFoundError: No module named \\x27\\x1b[31mx\\x27')"
+    shared_server.wait(shared_server.submit(f'python3 -c "{escaped}"', name="escapes")["id"])
+    said = shared_server.paddle("status", "escapes", check=0).stdout
+    assert "ModuleNotFoundError" in said and "\x1b" not in said, said

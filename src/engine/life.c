@@ -12,6 +12,7 @@
 #include "model/array.h"
 #include "model/framework.h"
 #include "model/results.h"
+#include "runtime/advice.h"
 
 /* ---- notes ---- */
 
@@ -506,15 +507,15 @@ char *life_clean_text(const char *text)
         return err_line(valid);
 }
 
-/* The last line often says the cause. An exit status without a fault of its own (see say_exit) and other ends
+/* The last line often says the cause, and there may be an advice about it. An exit status without a fault of its own (see say_exit) and other ends
  * have none. Takes `why`. */
 static char *with_last_line(char *why, const Job *job, const Member *member, const char *line)
 {
-        g_autofree char *own = why, *text = life_clean_text(line);
+        g_autofree char *own = why, *text = life_clean_text(line), *advice = text ? advice_of(text) : NULL;
 
         if (!text || member->state == MEMBER_LOST || member->oom || is_own_exit(job, member))
                 return g_steal_pointer(&own);
-        return g_strdup_printf("%s; last line: %s", own, text);
+        return g_strdup_printf("%s; last line: %s%s%s", own, text, advice ? "; " : "", advice ? advice : "");
 }
 
 static void attempt_failed(Life *life, const Member *member, const MemberEnd *end)

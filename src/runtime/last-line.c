@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "runtime/advice.h"
 #include "runtime/job-dir.h"
 
 enum { TAIL = 16 * 1024, ESCAPE = 0x1b, BELL = 7 };
@@ -73,23 +74,40 @@ static bool says_something(const char *text)
         return false;
 }
 
+/* The last line that says something in text[0..*end), and its beginning as the next *end. NULL: there is none. */
+static char *line_before(const char *text, gsize *end)
+{
+        while (*end > 0) {
+                gsize start = *end;
+                g_autofree char *line = NULL;
+
+                while (start > 0 && text[start - 1] != '\n' && text[start - 1] != '\r')
+                        start--;
+                line = plain(text + start, *end - start);
+                *end = start > 0 ? start - 1 : 0;
+                if (says_something(line))
+                        return g_steal_pointer(&line);
+        }
+        return NULL;
+}
+
 char *last_line_of(const char *text, gsize len)
 {
         g_autoptr(GString) clean = without_escapes(text, len);
         gsize end = clean->len;
+        g_autofree char *last = line_before(clean->str, &end), *line = g_strdup(last);
 
-        while (end > 0) {
-                gsize start = end;
-                g_autofree char *line = NULL;
-
-                while (start > 0 && clean->str[start - 1] != '\n' && clean->str[start - 1] != '\r')
-                        start--;
-                line = plain(clean->str + start, end - start);
-                if (says_something(line))
-                        return g_steal_pointer(&line);
-                end = start > 0 ? start - 1 : 0;
+        for (int i = 0; line && !advice_is_error(line) && i < LAST_LINE_BEHIND; i++) {
+                g_free(line);
+                line = line_before(clean->str, &end);
         }
-        return NULL;
+        if (line) {
+                g_autofree char *advice = advice_of(line);
+
+                if (advice)
+                        return g_steal_pointer(&line);
+        }
+        return g_steal_pointer(&last);
 }
 
 /* ---- of a task ---- */

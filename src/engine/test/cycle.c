@@ -60,6 +60,12 @@ static const Scenario scenarios[] = {
                      "reason worker-0 exited with status 1; see `paddle logs a --member worker-0`; last "
                      "line: "
                      "done \"1\"" } },
+        { "fails with a last line that has an advice", PLAIN "}",
+          .steps = { "started worker 0", "wrote worker 0 ModuleNotFoundError: No module named 'yaml'",
+                     "is failed",
+                     "reason worker-0 exited with status 1; see `paddle logs a --member worker-0`; last line: "
+                     "ModuleNotFoundError: No module named 'yaml'; unless 'yaml' is a module of your own, add pyyaml to "
+                     "requirements.txt, or use an image that has it" } },
         { "is killed", PLAIN "}",
           .steps = { "started worker 0", "signal worker 0 9", "is failed",
                      "reason worker-0 was ended by signal 9 (Killed)" } },

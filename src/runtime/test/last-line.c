@@ -5,6 +5,9 @@
 #include "runtime/last-line.h"
 #include "runtime/job-dir.h"
 
+#define NO_MODULE "ModuleNotFoundError: No module named 'six'"
+#define TEN "\na\nb\nc\nd\ne\nf\ng\nh\ni\nj"
+
 static void test_lines(void)
 {
         static const struct {
@@ -18,6 +21,11 @@ static void test_lines(void)
                   "'learning_rate'\n\n",
                   "KeyError: 'learning_rate'" },
                 { "the cause\n==========\n----\n", "the cause" },
+                { NO_MODULE "\nfailed\n+ exit 1\n", NO_MODULE },
+                { NO_MODULE "\nfailed\n+ exit 1\nKeyError: 'lr'\n+ exit 1\n", "+ exit 1" },
+                { "KeyError: 'lr'\n+ exit 1\n", "+ exit 1" },
+                { NO_MODULE TEN TEN "\n", NO_MODULE },
+                { NO_MODULE TEN TEN "\nx\n", "x" },
                 { "\033[31;1mError:\033[0m disk\n", "Error: disk" },
                 { "\033]0;title\007shown\n", "shown" },
                 { "\033]0;title\033\\shown\n", "shown" },
