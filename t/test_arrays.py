@@ -6,17 +6,11 @@ import subprocess
 
 import paddlecloud
 import pytest
-from conftest import BIN, Server, wait_for
+from conftest import BIN, server_of_module, wait_for
 
 PATIENCE = 60
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "16", "--memory", "8Gi")
-    server.start()
-    yield server
-    server.destroy()
+server = server_of_module("--cpus", "16", "--memory", "8Gi")
 
 
 @pytest.fixture

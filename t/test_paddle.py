@@ -7,10 +7,9 @@ import re
 import signal
 import subprocess
 
-import people
 import pytest
 import readme
-from conftest import BIN, PATIENCE, ROOT, Server, wait_for
+from conftest import BIN, PATIENCE, ROOT, server_of_module, wait_for
 
 EXAMPLES = ROOT / "examples"
 BAR = 0.85  # what the demo job has to reach
@@ -26,15 +25,9 @@ _, known = data.load("train")
 _, asked = data.load("test")
 print(max(np.isin(asked, known[known % 4 == trainer]).mean() for trainer in range(4)))
 """
-ann, uid, witness = people.ann, people.uid, people.witness  # fixtures
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """One state directory for the module, so that each environment is built once."""
-    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "16").start()
-    yield server
-    server.destroy()
+# One state directory for the module, so that each environment is built once.
+server = server_of_module("--cpus", "16")
 
 
 def submit(ann, witness, example, *options):

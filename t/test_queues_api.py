@@ -4,18 +4,13 @@ import datetime
 import json
 
 import pytest
-from conftest import Server, wait_for
+from conftest import server_of_module, wait_for
 from test_tokens import refused
 
 SLEEP = ["sleep", "600"]
 
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    """Four cores, 8 GiB and two declared GPUs; tests of this module clear what they make."""
-    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "4", "--memory", "8Gi", "--gpus", "2").start()
-    yield server
-    server.destroy()
+# Four cores, 8 GiB and two declared GPUs; tests of this module clear what they make.
+served = server_of_module("--cpus", "4", "--memory", "8Gi", "--gpus", "2")
 
 
 @pytest.fixture

@@ -8,17 +8,11 @@ import sys
 import paddlecloud
 import pytest
 import yaml
-from conftest import ROOT, Server, wait_for
+from conftest import ROOT, server_of_module, wait_for
 
 PATIENCE = 60
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "8", "--memory", "8Gi")
-    server.start()
-    yield server
-    server.destroy()
+server = server_of_module("--cpus", "8", "--memory", "8Gi")
 
 
 def submit(server, name, script, *words):

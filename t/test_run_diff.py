@@ -3,18 +3,13 @@
 import json
 
 import pytest
-from conftest import PATIENCE, Server
+from conftest import PATIENCE, server_of_module
 from people import Person
 from test_packages import refused, tar_of
 
 DEFINITION = "name: {name}\nentry_points: {{fit: {{command: python3 fit.py}}}}\n"
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("state"), "--cpus", "16").start()
-    yield made
-    made.destroy()
+server = server_of_module("--cpus", "16")
 
 
 @pytest.fixture(scope="module")

@@ -8,17 +8,12 @@ import subprocess
 import tempfile
 
 import pytest
-from conftest import BIN, PATIENCE, Reply, Server, wait_for
+from conftest import BIN, PATIENCE, Reply, Server, server_of_module, wait_for
 
 NOBODY = 65534
 
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    """A server on TCP."""
-    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "8", "--listen", "127.0.0.1:0").start()
-    yield server
-    server.destroy()
+# A server on TCP.
+served = server_of_module("--cpus", "8", "--listen", "127.0.0.1:0")
 
 
 def call(server, path, token=None, method="GET", body=None, scheme="Bearer", port=None):

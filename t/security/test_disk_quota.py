@@ -12,18 +12,13 @@ import subprocess
 import tarfile
 
 import pytest
-from conftest import PATIENCE, Server, wait_for
+from conftest import PATIENCE, Server, server_of_module, wait_for
 from limited import CHUNK, MI, Limited, digest, refused
 from paddleflow.client import Flow
 from people import Person
 from seeds import noise
 
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "8", "--listen", "127.0.0.1:0").start()
-    yield server
-    server.destroy()
+served = server_of_module("--cpus", "8", "--listen", "127.0.0.1:0")
 
 
 def archive_of(contents):

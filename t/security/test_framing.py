@@ -4,17 +4,12 @@ import re
 import socket
 
 import pytest
-from conftest import PATIENCE, Server
+from conftest import PATIENCE, server_of_module
 
 HIDDEN = b"GET /v1/version HTTP/1.1\r\nHost: hidden\r\nConnection: close\r\n\r\n"
 CHUNKED_END = b"0\r\n\r\n"
 
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("state"), "--listen", "127.0.0.1:0").start()
-    yield server
-    server.destroy()
+served = server_of_module("--listen", "127.0.0.1:0")
 
 
 def answers(server, data):

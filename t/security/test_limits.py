@@ -11,7 +11,7 @@ import socket
 import subprocess
 
 import pytest
-from conftest import BIN, PATIENCE, Server, wait_for
+from conftest import BIN, PATIENCE, server_of_module, wait_for
 from people import Person
 
 MIB = 1 << 20
@@ -21,15 +21,7 @@ NO_LIMIT = 1 << 62
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes cgroups, and runs members as others")
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(
-        tmp_path_factory.mktemp("state"), "--cpus", "8", "--memory", "16Gi", "--max-processes-per-user", "60"
-    )
-    server.start()
-    yield server
-    server.destroy()
+server = server_of_module("--cpus", "8", "--memory", "16Gi", "--max-processes-per-user", "60")
 
 
 def test_members_do_not_hold_the_locks_of_ports(server):

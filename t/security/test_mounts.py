@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 import pytest
-from conftest import BIN, Server, open_way, wait_for
+from conftest import BIN, open_way, server_of_module, wait_for
 from people import Person
 from test_files import refused
 
@@ -21,12 +21,7 @@ print("swapping", flush=True)
 while not os.path.exists("stop"):
     assert libc.renameat2(-100, b"there", -100, b"link", 2) == 0, os.strerror(ctypes.get_errno())  # RENAME_EXCHANGE"""
 
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "64", "--allow-new-privileges", "free").start()
-    yield server
-    server.destroy()
+served = server_of_module("--cpus", "64", "--allow-new-privileges", "free")
 
 
 @pytest.fixture(scope="module")

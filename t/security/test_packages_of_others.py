@@ -4,16 +4,11 @@ import hashlib
 import json
 
 import pytest
-from conftest import Server
+from conftest import server_of_module
 from people import Person
 from seeds import noise
 
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "8").start()
-    yield server
-    server.destroy()
+served = server_of_module("--cpus", "8")
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 import pytest
-from conftest import BIN, Server, open_way, wait_for
+from conftest import BIN, Server, open_way, server_of_module, wait_for
 from people import Person
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a server that is not root runs members as itself")
@@ -18,12 +18,7 @@ CALL = """import ctypes, errno, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
 print("done" if libc.syscall(*map(ctypes.c_long, map(int, sys.argv[1:]))) >= 0 else errno.errorcode[ctypes.get_errno()])"""
 
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "64", "--no-sandbox", "free").start()
-    yield server
-    server.destroy()
+served = server_of_module("--cpus", "64", "--no-sandbox", "free")
 
 
 @pytest.fixture(scope="module")

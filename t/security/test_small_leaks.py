@@ -10,19 +10,14 @@ import tarfile
 import time
 
 import pytest
-from conftest import PATIENCE, Reply, Server, open_way, wait_for
+from conftest import PATIENCE, Reply, Server, open_way, server_of_module, wait_for
 from people import Person
 from test_cli_terminal import Terminal
 from test_people import first_refusal
 
 SILENCE = 55  # seconds; after 60 without traffic the library ends a connection by itself
 
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("state"), "--cpus", "8", "--listen", "127.0.0.1:0").start()
-    yield server
-    server.destroy()
+served = server_of_module("--cpus", "8", "--listen", "127.0.0.1:0")
 
 
 def test_where_files_are_is_for_administrators(served):
