@@ -52,8 +52,8 @@ typedef struct {
         GError *failure;
 } FileWork;
 
-/* Does a FileWork, and posts its answer: functions of a pool, and of a thread of low priority. */
-void file_work_run(gpointer work, gpointer arg);
+/* Does a FileWork (`data`, `work`), and posts its answer: functions of a pool, and of a thread of low priority. */
+void file_work_run(gpointer data, gpointer arg);
 gpointer file_work_run_background(gpointer work);
 
 /* ---- run-files-ask.c: answers ---- */
