@@ -173,7 +173,7 @@ void depend_run(Engine *engine)
                 if (job->run_seq)
                         runs_job_ended(engine, job);
                 if (job->run_seq && g_hash_table_size(engine->cache_waits) > 0)
-                        runs_cache_job_ended(engine, job->seq);
+                        runs_cache_note_job_ended(engine, job->seq);
                 if (g_hash_table_size(engine->waiters) > 0)
                         tell_waiters(engine, job);
         }

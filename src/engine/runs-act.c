@@ -151,7 +151,7 @@ static void expand_value(const RunActor *actor, guint32 child)
 static void expand(const RunActor *actor, guint32 child)
 {
         if (runs_is_read_loop(actor->live, child))
-                runs_ask_files(actor, ACTION_EXPAND, child);
+                runs_queue_question(actor, ACTION_EXPAND, child);
         else
                 expand_value(actor, child);
 }
@@ -436,7 +436,7 @@ static const AskRow ask_rows[] = {
         [ACTION_START] = { FILES_PREPARE, 0, paths_of_outputs, use_prepared },
 };
 
-void runs_ask_files(const RunActor *actor, RunActionKind what, guint32 index)
+void runs_queue_question(const RunActor *actor, RunActionKind what, guint32 index)
 {
         RunAsk ask = { .what = what, .index = index };
 
@@ -477,12 +477,12 @@ static void give(Engine *engine, LiveRun *live, RunAsk *ask)
                 ask_files(engine, live, ask);
 }
 
-void runs_ask(Engine *engine, LiveRun *live)
+void runs_send_questions(Engine *engine, LiveRun *live)
 {
         for (guint i = 0; i < live->asks->len; i++)
                 give(engine, live, &g_array_index(live->asks, RunAsk, i));
         g_array_set_size(live->asks, 0);
-        runs_cache_search(engine, live);
+        runs_cache_begin_searches(engine, live);
 }
 
 void runs_answered(Engine *engine, const FilesTicket *ticket, const json_t *values, const GError *error)

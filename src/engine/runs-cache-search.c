@@ -69,7 +69,7 @@ static bool apply_answer(Engine *engine, Command *command)
 {
         if (!runs_take_answer(engine))
                 return false;
-        runs_cache_found(engine, ((Answer *)command)->search);
+        runs_cache_take_answer(engine, ((Answer *)command)->search);
         return true;
 }
 

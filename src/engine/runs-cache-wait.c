@@ -86,7 +86,7 @@ static CacheWait *wait_for_job(Engine *engine, LiveRun *live, gint64 job)
         return wait;
 }
 
-void runs_cache_wait(const RunActor *actor, guint32 node, gint64 job)
+void runs_cache_wait_for(const RunActor *actor, guint32 node, gint64 job)
 {
         CacheWait *wait = wait_for_job(actor->engine, actor->live, job);
 
@@ -110,7 +110,7 @@ static void note_ended(Engine *engine, gint64 seq, gint64 job)
         runs_make_due(engine, live);
 }
 
-void runs_cache_job_ended(Engine *engine, gint64 job)
+void runs_cache_note_job_ended(Engine *engine, gint64 job)
 {
         GHashTable *runs = g_hash_table_lookup(engine->cache_waits, &job);
         GHashTableIter iter;
@@ -127,12 +127,12 @@ void runs_cache_job_ended(Engine *engine, gint64 job)
 /* It may have been stopped, or wait for another job by now. */
 static void wake(const RunActor *actor, guint32 node, gint64 job)
 {
-        if (runs_cache_waits(actor->live, node, job))
+        if (runs_cache_is_waiting(actor->live, node, job))
                 run_want(actor->live->machine, node);
 }
 
 /* At most half of what the run may still do in this batch, so that those that were woken can begin. */
-bool runs_cache_wake(const RunActor *actor)
+bool runs_cache_wake_waiting(const RunActor *actor)
 {
         LiveRun *live = actor->live;
         guint steps = (*actor->budget + 1) / 2;

@@ -88,7 +88,7 @@ static bool has_cache(const LiveRun *live, guint32 node)
                        CACHE_ON;
 }
 
-bool runs_cache_wants(const RunActor *actor, guint32 node)
+bool runs_cache_queue_search(const RunActor *actor, guint32 node)
 {
         const CacheNode *step = find_node(actor->live, node);
 
@@ -116,7 +116,7 @@ static void begin(Engine *engine, LiveRun *live, CacheSearch *search)
         cache_search_begin(search, step->search, step->waited);
 }
 
-void runs_cache_search(Engine *engine, LiveRun *live)
+void runs_cache_begin_searches(Engine *engine, LiveRun *live)
 {
         for (guint i = 0; i < live->cache_searches_due->len; i++)
                 begin(engine, live, live->cache_searches_due->pdata[i]);
@@ -157,7 +157,7 @@ static void miss(const RunActor *actor, CacheSearch *search, CacheNode *step)
                 run_want(live->machine, search->node);
 }
 
-void runs_cache_write(Engine *engine, LiveRun *live, guint32 node, gint64 job)
+void runs_cache_store_entry(Engine *engine, LiveRun *live, guint32 node, gint64 job)
 {
         const CacheNode *step = find_node(live, node);
         CacheEntry *entry;
@@ -182,11 +182,11 @@ static void wait_for(const RunActor *actor, const CacheSearch *search, CacheNode
         step->phase = CACHE_WAITS;
         step->job = search->found->job;
         step->waited = search->found->seq;
-        runs_cache_wait(actor, search->node, step->job);
+        runs_cache_wait_for(actor, search->node, step->job);
         run_park(actor->live->machine, search->node);
 }
 
-bool runs_cache_waits(const LiveRun *live, guint32 node, gint64 job)
+bool runs_cache_is_waiting(const LiveRun *live, guint32 node, gint64 job)
 {
         const CacheNode *step = is_starting(live, node) ? find_node(live, node) : NULL;
 
@@ -201,7 +201,7 @@ static void resume_search(const CacheResume *resume)
                 cache_search_again(resume->search);
 }
 
-void runs_cache_go_on(Engine *engine)
+void runs_cache_resume_searches(Engine *engine)
 {
         for (guint i = 0; i < engine->cache_resumes->len; i++)
                 resume_search(&g_array_index(engine->cache_resumes, CacheResume, i));
@@ -270,7 +270,7 @@ static void use_found(const RunActor *actor, CacheSearch *search, CacheNode *ste
                 search_later(actor->engine, search, NULL);
 }
 
-void runs_cache_found(Engine *engine, CacheSearch *search)
+void runs_cache_take_answer(Engine *engine, CacheSearch *search)
 {
         LiveRun *live = runs_find(engine, search->run);
         const RunActor actor = { .engine = engine, .live = live };
@@ -312,7 +312,7 @@ void runs_cache_settle(LiveRun *live)
 
 /* ---- what was taken ---- */
 
-char *runs_cache_output(const LiveRun *live, guint32 node, const char *name)
+char *runs_cache_output_path(const LiveRun *live, guint32 node, const char *name)
 {
         const CacheTaken *taken = run_taken_find(live->taken, node);
 
@@ -322,7 +322,7 @@ char *runs_cache_output(const LiveRun *live, guint32 node, const char *name)
                        : NULL;
 }
 
-void runs_cache_mark(const LiveRun *live, RunNodeRecord *row)
+void runs_cache_complete_row(const LiveRun *live, RunNodeRecord *row)
 {
         const CacheTaken *taken = run_taken_find(live->taken, row->node);
 

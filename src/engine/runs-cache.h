@@ -46,23 +46,26 @@ typedef struct {
 
 void runs_cache_init(Engine *engine);
 void runs_cache_clear(Engine *engine);
+/* What the cache keeps of a run, from runs_enter until it has ended. */
 void runs_cache_enter(LiveRun *live);
 void runs_cache_leave(LiveRun *live);
-/* True: the step searches the cache after the commit, and starts later. */
-bool runs_cache_wants(const RunActor *actor, guint32 node);
-/* Begins the searches in `cache_searches_due`. */
-void runs_cache_search(Engine *engine, LiveRun *live);
+/* True: the step searches the cache after the commit, and starts later. The search is in `cache_searches_due` then, unless an
+ * answer will come anyway. */
+bool runs_cache_queue_search(const RunActor *actor, guint32 node);
+/* After a commit: begins the searches in `cache_searches_due`. */
+void runs_cache_begin_searches(Engine *engine, LiveRun *live);
 /* The job of the node was submitted: adds its entry to the batch, if it has one, and says why nothing was looked up. */
-void runs_cache_write(Engine *engine, LiveRun *live, guint32 node, gint64 job);
+void runs_cache_store_entry(Engine *engine, LiveRun *live, guint32 node, gint64 job);
 /* After a commit, before run_keep: forgets nodes that have started or ended in its batch. */
 void runs_cache_settle(LiveRun *live);
-void runs_cache_go_on(Engine *engine); /* with searches */
-/* The node waits for the end of this job. */
-bool runs_cache_waits(const LiveRun *live, guint32 node, gint64 job);
+/* After a commit: searches whose answer could not be used in its batch look for the next entry. */
+void runs_cache_resume_searches(Engine *engine);
+/* True: the node waits for the end of this job. */
+bool runs_cache_is_waiting(const LiveRun *live, guint32 node, gint64 job);
 /* The path of an output that was taken from the cache; the caller's; NULL: it was not. */
-char *runs_cache_output(const LiveRun *live, guint32 node, const char *name);
+char *runs_cache_output_path(const LiveRun *live, guint32 node, const char *name);
 /* Completes the row of a node whose result was taken. */
-void runs_cache_mark(const LiveRun *live, RunNodeRecord *row);
+void runs_cache_complete_row(const LiveRun *live, RunNodeRecord *row);
 
 /* ---- runs-cache-wait.c: nodes that wait for jobs ---- */
 
@@ -70,12 +73,14 @@ void runs_cache_init_waits(Engine *engine);
 void runs_cache_clear_waits(Engine *engine);
 void runs_cache_enter_waits(LiveRun *live);
 void runs_cache_leave_waits(LiveRun *live);
-/* The node waits for the end of the job; undone if the commit fails. */
-void runs_cache_wait(const RunActor *actor, guint32 node, gint64 job);
+/* Makes the node wait for the end of the job; undone if the commit fails. */
+void runs_cache_wait_for(const RunActor *actor, guint32 node, gint64 job);
 /* Nodes whose jobs have ended queue for slots, then search again. True: there are more than the budget allows. */
-bool runs_cache_wake(const RunActor *actor);
+bool runs_cache_wake_waiting(const RunActor *actor);
+/* After a commit: what has changed in its batch stays; of a run, and the jobs that have ended. */
 void runs_cache_settle_waits(LiveRun *live);
 void runs_cache_settle_ended(Engine *engine);
+/* After a failed commit: undoes it. */
 void runs_cache_restore_waits(LiveRun *live);
 
 /* retain-cache.c: an entry may have to go. */
@@ -121,7 +126,7 @@ CacheSearch *cache_search_ref(CacheSearch *search);
 void cache_search_unref(CacheSearch *search);
 /* The search of a node that is STARTING, with its first fingerprint. Charged by the size of that and the paths of scopes. */
 CacheSearch *cache_search_new(const RunActor *actor, guint32 node);
-/* Begins it, after the commit; the answer is runs_cache_found with `number`. */
+/* Begins it, after the commit; the answer comes to runs_cache_take_answer with `number`. */
 void cache_search_begin(CacheSearch *search, guint64 number, gint64 waited);
 /* Looks for another entry: what was found is of no use. `why`: for people. */
 void cache_search_next(CacheSearch *search, const char *why);
@@ -129,4 +134,4 @@ void cache_search_next(CacheSearch *search, const char *why);
 void cache_search_again(CacheSearch *search);
 
 /* runs-cache.c: on the engine's thread, in a batch; again if it cannot be committed. */
-void runs_cache_found(Engine *engine, CacheSearch *search);
+void runs_cache_take_answer(Engine *engine, CacheSearch *search);

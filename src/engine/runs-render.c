@@ -64,7 +64,7 @@ static char *kept_output(const RenderContext *context, const RenderDag *dag, gui
 
         if (!child || child->first == (guint32)RUN_NONE || seq >= child->count)
                 return NULL;
-        taken = runs_cache_output(live, child->first + seq, name);
+        taken = runs_cache_output_path(live, child->first + seq, name);
         if (taken)
                 return taken;
         maker.run_id = runs_maker(live, child->first + seq);

@@ -138,7 +138,7 @@ static void submit_or_wait(const RunActor *actor, guint32 node)
         if (job) {
                 run_started(actor->live->machine, node, job->job->seq);
                 actor->live->record->size += job_bytes(&rendered);
-                runs_cache_write(actor->engine, actor->live, node, job->job->seq);
+                runs_cache_store_entry(actor->engine, actor->live, node, job->job->seq);
                 record_artifacts(actor->engine, actor->live, node, false, rendered.inputs);
         } else if (err_is(error, ERR_QUOTA)) {
                 put_off(actor, node);
@@ -151,10 +151,10 @@ static void submit_or_wait(const RunActor *actor, guint32 node)
 /* The cache is asked first. Then the directories of its outputs are made. */
 void runs_start_step(const RunActor *actor, guint32 node)
 {
-        if (runs_cache_wants(actor, node))
+        if (runs_cache_queue_search(actor, node))
                 return;
         if (has_outputs(actor->live, node))
-                runs_ask_files(actor, ACTION_START, node);
+                runs_queue_question(actor, ACTION_START, node);
         else
                 submit_or_wait(actor, node);
 }
@@ -162,7 +162,7 @@ void runs_start_step(const RunActor *actor, guint32 node)
 void runs_start_missed(const RunActor *actor, guint32 node)
 {
         if (has_outputs(actor->live, node))
-                runs_ask_files(actor, ACTION_START, node);
+                runs_queue_question(actor, ACTION_START, node);
         else
                 g_array_append_val(actor->live->prepared, node);
 }

@@ -56,7 +56,7 @@ static void store_node(void *arg, guint32 index)
                                 .started = now,
                                 .finished = node_is_final(node->state) ? now : 0,
                                 .message = message_of(storing->live, index) };
-        runs_cache_mark(storing->live, row);
+        runs_cache_complete_row(storing->live, row);
         g_ptr_array_add(storing->engine->batch.run_nodes, row);
 }
 

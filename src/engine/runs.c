@@ -477,7 +477,7 @@ static bool work_on(Engine *engine, LiveRun *live)
                 more = runs_take_kept(engine, live, &budget);
         } else {
                 runs_start_prepared(&actor);
-                more = runs_cache_wake(&actor);
+                more = runs_cache_wake_waiting(&actor);
                 run_limit(live->machine, runs_more(engine, live));
                 more |= run_work(live->machine, &budget, runs_act, &actor);
                 runs_note_pauses(engine, live);
@@ -579,7 +579,7 @@ static void settle(Engine *engine, LiveRun *live)
         runs_forget_started(live);
         g_array_remove_range(live->prepared, 0, live->prepared_at);
         live->prepared_at = 0;
-        runs_ask(engine, live);
+        runs_send_questions(engine, live);
 }
 
 /* For a retry that read such a run before its deletion. */
@@ -604,7 +604,7 @@ void runs_settle(Engine *engine)
         for (guint i = 0; i < engine->batch.runs->len; i++)
                 settle(engine, g_ptr_array_index(engine->batch.runs, i));
         g_ptr_array_set_size(engine->batch.runs, 0);
-        runs_cache_go_on(engine);
+        runs_cache_resume_searches(engine);
 }
 
 /* The record keeps its place, to which the tables point. */

@@ -299,10 +299,11 @@ bool runs_render_charged(const RunActor *actor, guint32 node, Rendered *ret, GEr
 gsize runs_rendered_steps(LiveRun *live);
 /* Takes off the budget what was rendered since it was charged last. */
 void runs_charge_rendered(const RunActor *actor);
-/* Asks the file workers after the commit, of a loop or of outputs. What the question renders is taken off the budget. */
-void runs_ask_files(const RunActor *actor, RunActionKind what, guint32 index);
-/* Gives the workers what is in `asks`. */
-void runs_ask(Engine *engine, LiveRun *live);
+/* After the commit the file workers are asked for the list of a loop (ACTION_EXPAND), or to prepare the places of outputs
+ * (ACTION_START). What the question renders then is taken off the budget now. */
+void runs_queue_question(const RunActor *actor, RunActionKind what, guint32 index);
+/* After a commit: gives the workers the questions in `asks`. */
+void runs_send_questions(Engine *engine, LiveRun *live);
 /* Why a node failed, in one line: "RE-06: ..." with `class` "RE-06: ", unless the error has a class already; the
  * caller's. */
 char *runs_reason(const char *class, const GError *error);

@@ -362,7 +362,7 @@ void runs_restore(Engine *engine);
 /* "run 3f2a" if a run of the user that has not ended names this file system; the caller's; NULL: none does. */
 char *runs_use(const Engine *engine, const char *user, const char *fs);
 /* Steps that wait for this job, whose result they take from the cache, are going to search again. */
-void runs_cache_job_ended(Engine *engine, gint64 job);
+void runs_cache_note_job_ended(Engine *engine, gint64 job);
 void retain_cache(Engine *engine); /* retain-cache.c: as retain_jobs */
 void retain_runs(Engine *engine);  /* retain-runs.c: as retain_jobs */
 

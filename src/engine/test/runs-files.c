@@ -373,7 +373,7 @@ static guint cost_of_outputs(const Play *play, const char *path)
         house_hold(play->house);
         live = runs_find(engine, play->seq);
         live->memo.work = 0;
-        runs_ask_files(&(RunActor){ engine, live, &budget }, ACTION_START, node);
+        runs_queue_question(&(RunActor){ engine, live, &budget }, ACTION_START, node);
         g_array_set_size(live->asks, 0);
         house_let_go(play->house);
         return 100000 - budget;
