@@ -39,5 +39,5 @@ def line(rates=(0.0001, 0.01, 0.1)):
 
 
 if __name__ == "__main__":
-    run = line().run({"rounds": 200})
-    print(run.follow().state)
+    run = line().run({"rounds": 200}).follow()
+    print(f"the smallest loss is {run.result('choose'):.6f}")

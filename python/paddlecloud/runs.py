@@ -2,12 +2,11 @@
 
 import dataclasses
 import html
-import itertools
 import json
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from . import errors
+from . import errors, follow
 
 if TYPE_CHECKING:
     from .client import Client, Event, LogLine
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 # A definition: its text in YAML or JSON, a mapping with the same keys, or the path of a file (pathlib.Path).
 Definition = Union[str, Mapping[str, Any], "os.PathLike[str]"]
 
-NOTES_MAX = 200  # steps of which Run.follow() asks whether they were reused
 FINAL_STATES = frozenset({"succeeded", "failed", "terminated", "skipped"})
 
 
@@ -347,9 +345,12 @@ class Run:
         """Asks the server how the run is now; returns this run, brought up to date."""
         return self._take(self._owner().run(self.id))
 
-    def wait(self, timeout: Optional[float] = None) -> "Run":
-        """Waits until the run has ended, whatever its end; returns this run, brought up to date. TimeoutError after `timeout` seconds."""
-        return self._take(self._owner().run_wait(self.id, timeout))
+    def wait(self, timeout: Optional[float] = None, *, until: str = "ended") -> "Run":
+        """As Client.run_wait of this run; returns this run, brought up to date."""
+        try:
+            return self._take(self._owner()._wait_for_run(self.id, timeout, until))
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(goes_on(self.id)) from None
 
     def nodes(self, state: Optional[str] = None) -> Iterator[Node]:
         """As Client.run_nodes of this run."""
@@ -368,21 +369,13 @@ class Run:
         return self._owner().run_logs(self.id, step, follow, timestamps)
 
     def follow(self) -> "Run":
-        """Prints the lines of all steps until the run has ended; returns this run, brought up to date. Before the lines of a step that was
-        reused it says so, but in runs of more than 200 steps."""
-        seen: Set[str] = set()
-        for line in self.logs(follow=True):
-            if line.step not in seen and len(seen) < NOTES_MAX:
-                seen.add(line.step)
-                self._note_reuse(line.step)
-            print(f"{line.step} | {line.text}", flush=True)
-        return self.wait()
-
-    def _note_reuse(self, path: str) -> None:
-        """Says that the lines of a step are those of an earlier run, if they are."""
-        for node in itertools.islice(self.nodes("succeeded,failed"), NOTES_MAX):
-            if node.path == path and (node.message or "").startswith("reused from run"):
-                print(f"{path} | ({node.message}; these are its lines)", flush=True)
+        """Prints the states of its steps and their lines until it has ended, with its name and id before and its end after them; returns
+        this run, brought up to date. At a pause it says so, and on standard error how the run goes on."""
+        try:
+            follow.follow(self)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(goes_on(self.id)) from None
+        return self
 
     def result(self, step: str, output: Optional[str] = None) -> Any:
         """As Client.run_result of this run."""
@@ -472,6 +465,11 @@ class Run:
     def is_final(self) -> bool:
         """Whether it has ended."""
         return self.state in FINAL_STATES
+
+
+def goes_on(run: str) -> str:
+    """What an interrupt of a program says that waits for a run (a name or id)."""
+    return f"the run goes on; `paddle run logs -f {run}` follows its logs, `paddle run stop {run}` stops it"
 
 
 def text_of(definition: Definition) -> str:

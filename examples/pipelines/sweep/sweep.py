@@ -58,5 +58,4 @@ def sweep(networks=NETWORKS):
 
 
 if __name__ == "__main__":
-    run = sweep().run(directory=".")
-    print(run.follow().state)
+    sweep().run(directory=".").follow()

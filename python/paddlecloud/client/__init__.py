@@ -33,6 +33,11 @@ class Client(RunCalls, CacheCalls, PipelineCalls, ScheduleCalls, SecretCalls):
         """Closes the connection; a further call opens another."""
         self._transport.close()
 
+    def _twin(self) -> "Client":
+        """Another client of the same server, for another thread."""
+        mine = self._transport
+        return Client(mine.url, mine.token, mine.timeout, mine.retries)
+
     def __enter__(self) -> "Client":
         return self
 

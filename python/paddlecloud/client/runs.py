@@ -6,15 +6,21 @@ import os
 import tempfile
 import time
 import uuid
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from ..runs import Definition, Node, Run, RunArtifact, body_of, joined, source_of, steps_named
+from ..runs import Definition, Node, Run, RunArtifact, body_of, goes_on, joined, source_of, steps_named
 from .calls import fields_of, query_of, quote
 from .files import FileCalls
 from .records import Event, LogLine
 from .streams import StreamCalls
 
 RUN_PAUSE_MIN, RUN_PAUSE_MAX = 0.05, 1.0  # seconds between two looks at a run
+
+
+def _why_paused(run: Run) -> str:
+    """Where it is paused and what to do, for the end of a sentence; nothing if it is not paused."""
+    places = ", ".join(f"{at} '{step}'" for step, at in run.pauses)
+    return f": it is paused {places}; run.go_on() or `paddle run continue {run.id}` lets it go on" if places else ""
 
 
 class RunCalls(StreamCalls, FileCalls):
@@ -142,6 +148,11 @@ class RunCalls(StreamCalls, FileCalls):
         for item in self._pages(f"/v1/runs/{quote(run_id)}/nodes", {"state": state}):
             yield fields_of(Node, item)
 
+    def _first_nodes(self, run_id: str, limit: int) -> Tuple[List[Node], bool]:
+        """The first nodes of a run, and whether there are more."""
+        page = self._transport.json("GET", f"/v1/runs/{quote(run_id)}/nodes?{query_of({'limit': limit})}")
+        return [fields_of(Node, item) for item in page["items"]], bool(page["next"])
+
     def run_tree(self, run_id: str) -> List[Dict[str, Any]]:
         """The components of a run in the order of the definition, each with its `children`, also those that wait ("pending"). Of a loop
         with more than 20 items there are those that run or did not succeed (doc/guide/rest.md). Raises errors.NotFound."""
@@ -152,19 +163,28 @@ class RunCalls(StreamCalls, FileCalls):
         """The run as a picture with the states of its components: the text of an SVG. Raises errors.NotFound."""
         return self._transport.request("GET", f"/v1/runs/{quote(run_id)}/picture").decode()
 
-    def run_wait(self, run_id: str, timeout: Optional[float] = None) -> Run:
-        """Waits until the run has ended, and returns it, whatever its end; TimeoutError after `timeout` seconds. Outlives restarts of the
-        server of up to a minute."""
+    def run_wait(self, run_id: str, timeout: Optional[float] = None, *, until: str = "ended") -> Run:
+        """Waits until the run has ended, and returns it, whatever its end; with `until="paused"` until it is paused or has ended, whatever
+        comes first. TimeoutError after `timeout` seconds, which says where the run is paused. Outlives restarts of the server of up to a
+        minute."""
+        try:
+            return self._wait_for_run(run_id, timeout, until)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(goes_on(run_id)) from None
+
+    def _wait_for_run(self, run_id: str, timeout: Optional[float], until: str) -> Run:
+        if until not in ("ended", "paused"):
+            raise ValueError(f"until is {until!r}; a run is waited for until it has 'ended', or until it is 'paused'")
         end = None if timeout is None else time.monotonic() + timeout
         pause = RUN_PAUSE_MIN
         run = self.run(run_id)
-        while not run.is_final:
+        while not run.is_final and not (until == "paused" and run.pauses):
             left = pause if end is None else min(pause, end - time.monotonic())
             if left <= 0:
-                raise TimeoutError(f"run '{run.id}' is still {run.state} after {timeout} s")
+                raise TimeoutError(f"run '{run.id}' is still {run.state} after {timeout} s{_why_paused(run)}")
             time.sleep(left)
             pause = min(pause * 1.5, RUN_PAUSE_MAX)
-            run = self._patiently(functools.partial(self.run, run_id))
+            run = self._patiently(functools.partial(self.run, run.id))
         return run
 
     def run_stop(self, run_id: str, force: bool = False) -> Run:
