@@ -227,7 +227,9 @@ const char *const schema_migrations[] = {
         "CREATE TRIGGER run_cache_removed AFTER DELETE ON run_cache BEGIN"
         "  UPDATE run_cache_count SET n = n - 1 WHERE user = old.user;"
         "  DELETE FROM run_cache_count WHERE user = old.user AND n = 0; END;",
-        /* The queue of steps that name none, which depends on the interface that created the schedule. */
+        /* The queue of steps that name none, which depends on the interface that created the schedule. NULL: `default`, of
+         * /v1. Earlier rows stay so: their runs have always gone there, their user may have no right to `default-queue`, and
+         * the row does not say which interface it is of. */
         "ALTER TABLE schedule ADD COLUMN queue TEXT;",
         /* The file systems that a running schedule needs. */
         "ALTER TABLE schedule ADD COLUMN mounts TEXT;",

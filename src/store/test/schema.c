@@ -386,6 +386,28 @@ static void test_cache_counts(void)
         conn_close(&conn);
 }
 
+/* The runs of a schedule that an earlier build stored go on in the queue in which they were: that of /v1. */
+static void test_queue_of_schedules(void)
+{
+        g_autoptr(Scratch) dir = scratch_new();
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Store) store = NULL;
+        g_autoptr(ScheduleRecord) schedule = NULL;
+        Conn conn = open_file(dir);
+
+        g_assert_true(
+                schema_migrate(&conn, schema_migrations, find_migration("schedule ADD COLUMN queue"), &error));
+        conn_close(&conn);
+        run_sql(dir, "INSERT INTO schedule (seq, user, name, run_user, pipeline, version, crontab, start_at,"
+                     "  end_at, concurrency, policy, expire, catchup, state, revision, created, updated,"
+                     "  next_at) VALUES (1, 'root', 's', 'ann', 1, 1, '@daily', 0, 0, 0, 0, 0, 1, 0, 1, 1, 1, 1)");
+        store = open_store(dir);
+        schedule = store_schedule(store, 1, &error);
+        g_assert_no_error(error);
+        g_assert_cmpstr(schedule->run_user, ==, "ann");
+        g_assert_null(schedule->queue);
+}
+
 /* A row that is not what was written names the job, and the load fails as a whole. */
 static void test_damaged_row(void)
 {
@@ -417,6 +439,7 @@ int main(int argc, char **argv)
         g_test_add_func("/schema/second-server", test_second_server);
         g_test_add_func("/schema/dying-server", test_dying_server);
         g_test_add_func("/schema/cache-counts", test_cache_counts);
+        g_test_add_func("/schema/queue-of-schedules", test_queue_of_schedules);
         g_test_add_func("/schema/damaged-row", test_damaged_row);
         return g_test_run();
 }
