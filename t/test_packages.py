@@ -442,6 +442,56 @@ def test_links_and_modes_travel(shared_server, program):
     assert shared_server.member_log(newest(shared_server)["id"]) == "ran\ngood\n"
 
 
+# -- what holds tokens
+
+
+def test_tokens_and_databases_are_never_sent(server, tmp_path, monkeypatch):
+    """PADDLE_HOME, the configurations of clients and the state of a server, whatever the rules say."""
+    person, program = tmp_path / "person", tmp_path / "person" / "program"
+    home, state = program / "tools" / "home", program / "state"
+    for directory in (program / "data", home, state, person / ".paddle", person / ".paddleflow"):
+        directory.mkdir(parents=True)
+    (program / "train.py").write_text("print('trained')\n")
+    (program / "data" / "config").write_text("learning rate\n")
+    for secret in (home / "config", state / "paddle.db", person / ".paddle" / "config", person / ".paddleflow" / "paddleflow.ini"):
+        secret.write_text("token: abc\n")
+    (program / ".paddleignore").write_text("!home/\n!state/\n!tools/home/config\n!client.yaml\n")
+    (program / "client.yaml").write_text("{}\n")
+    monkeypatch.setenv("HOME", str(person))
+    monkeypatch.setenv("PADDLE_HOME", str(home))
+    monkeypatch.setenv("PADDLE_CONFIG", str(program / "client.yaml"))
+
+    def submit(cwd, command):
+        return server.paddle("submit", "--", "python3", command, cwd=cwd, env={"HOME": os.environ["HOME"]})
+
+    def packed(cwd, command):
+        done = submit(cwd, command)
+        assert done.returncode == 0, done
+        package = newest(server)["spec"]["package"]
+        with pytest.warns(UserWarning, match="never sent"):
+            assert of_directory(str(cwd)).hash == package
+        line = next(line for line in done.stderr.splitlines() if line.startswith("packed "))
+        return line, sorted(str(path.relative_to(tree(server, package))) for path in tree(server, package).rglob("*"))
+
+    line, files = packed(program, "train.py")
+    assert "which is never sent: it holds tokens of paddle" in line, line
+    assert files == [".paddleignore", "data", "data/config", "tools", "train.py"]
+    (program / "tools").rename(person / "tools")
+    monkeypatch.setenv("PADDLE_HOME", str(person / "link"))
+    (person / "link").symlink_to("tools/home")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".paddle").symlink_to("person/.paddle")
+    (tmp_path / ".paddleflow").symlink_to("person/.paddleflow")
+    line, files = packed(person, "program/train.py")
+    assert [file for file in files if "config" in file or "paddle.db" in file or "ini" in file] == ["program/data/config"]
+    for own in (person / "tools" / "home", person / ".paddleflow"):
+        (own / "train.py").write_text("pass\n")
+        done = submit(own, "train.py")
+        assert done.returncode == 2 and "tokens and databases" in done.stderr, done
+        with pytest.raises(ValueError, match="tokens and databases"):
+            of_directory(str(own))
+
+
 # -- what `paddle download` brought
 
 

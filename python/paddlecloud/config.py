@@ -30,13 +30,24 @@ def _user_home() -> str:
         return "/"
 
 
+def config_path() -> str:
+    """The client configuration file: PADDLE_CONFIG, else `config` in the home."""
+    return os.environ.get("PADDLE_CONFIG") or os.path.join(home(), "config")
+
+
+def own_files() -> List[str]:
+    """Where tokens, passwords and databases may be: homes of the embedded server, and configurations of clients."""
+    user = _user_home()
+    return [home(), config_path(), os.path.join(user, ".paddle"), os.path.join(user, ".paddleflow")]
+
+
 def read_config() -> Config:
     """The client configuration file (PADDLE_CONFIG, else `config` in the home); empty without one.
 
     It names a server by `paddleServer`, or by `datacenters` and `current-datacenter`; `paddleServer` wins. Raises ValueError when the
     current datacenter is not in the list.
     """
-    path = os.environ.get("PADDLE_CONFIG") or os.path.join(home(), "config")
+    path = config_path()
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()

@@ -9,9 +9,10 @@ import json
 import os
 import stat
 import urllib.parse
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+import warnings
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
 
-from . import downloads, errors, ignore
+from . import config, downloads, errors, ignore
 from .transport import Transport
 
 ENTRIES_MAX = 100_000
@@ -21,6 +22,7 @@ SMALL = 256 * 1024  # contents below this size share a request
 BODY = 8 * 1024 * 1024
 ROUNDS = 3  # of offer and commit: another may remove the package in between
 _BYTES = {"Content-Type": "application/octet-stream"}
+_STATE_MARK = b"paddle.db"  # a directory that holds it is the state of a server
 _LEAVE_OUT = "remove it, or leave it out by a line in .paddleignore"
 
 
@@ -94,6 +96,18 @@ def _escape(name: bytes) -> bytes:
     return name.replace(b"\\", b"\\\\").replace(b"\n", b"\\n")
 
 
+def _own_files(directory: str) -> Set[bytes]:
+    """Those of paddle itself in a directory, by their path in it. They hold tokens, so no package contains them."""
+    root = os.path.realpath(directory)
+    found: Set[bytes] = set()
+    for path in map(os.path.realpath, config.own_files()):
+        if path == root and os.path.exists(path):
+            raise ValueError(f"'{path}' holds the tokens and databases of paddle, and is never sent")
+        if path.startswith(os.path.join(root, "")):
+            found.add(os.fsencode(os.path.relpath(path, root)))
+    return found
+
+
 class _Walk:
     """One directory on its way to a manifest. Paths inside it are bytes, as the file system has them."""
 
@@ -103,6 +117,7 @@ class _Walk:
         self.files: Dict[str, File] = {}
         self.size = 0
         self.downloads = downloads.below(root)
+        self.own_files = _own_files(root)
 
     def add_file(self, path: bytes, source: bytes, executable: bool) -> None:
         content, size = _hash_file(os.fsdecode(source))
@@ -143,6 +158,9 @@ class _Walk:
 
     def _is_left_out(self, path: bytes, status: os.stat_result, rules: List[ignore.Rule]) -> bool:
         is_dir = stat.S_ISDIR(status.st_mode)
+        if path in self.own_files or (is_dir and os.path.lexists(os.path.join(self.root, path, _STATE_MARK))):
+            warnings.warn(f"'{_shown(path)}' is never sent: it holds tokens of paddle", stacklevel=2)
+            return True
         if ignore.is_ignored(rules, path, is_dir):
             return True
         noted = self.downloads.get(path)

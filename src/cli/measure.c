@@ -32,6 +32,7 @@ void measure_clear(Measure *measure)
                 g_free(measure->largest[i].path);
         g_clear_pointer(&measure->paths, g_hash_table_unref);
         g_clear_pointer(&measure->left_out, g_ptr_array_unref);
+        g_free(measure->secret);
         *measure = (Measure){ 0 };
 }
 
@@ -92,6 +93,8 @@ static void leave_out(Walk *walk, int dir, const char *name, const char *path, b
 
         if (measure->n_left_out++ < MEASURE_LEFT_OUT)
                 g_ptr_array_add(measure->left_out, g_strconcat(path, is_dir ? "/" : "", NULL));
+        if (!measure->secret && ignore_is_secret(walk->rules, dir, name, path, is_dir))
+                measure->secret = g_strdup(path);
         if (is_dir || !ignore_is_foreign(walk->rules, dir, name, path))
                 return;
         (void)fstatat(dir, name, &info, AT_SYMLINK_NOFOLLOW); /* 0 bytes if it is gone by now */

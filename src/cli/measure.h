@@ -30,6 +30,7 @@ typedef struct {
                                        directories end in a slash */
         guint64 n_left_out;         /* total number of them */
         guint64 foreign_files, foreign_bytes; /* the part of these that `paddle download` wrote */
+        char *secret; /* the first of these that is never sent (package/ignore.h); or NULL */
 } Measure;
 
 void measure_clear(Measure *measure);

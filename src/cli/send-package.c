@@ -12,6 +12,7 @@
 #include "cli/downloads.h"
 #include "cli/listing.h"
 #include "cli/measure.h"
+#include "cli/own-files.h"
 #include "cli/progress.h"
 #include "cli/remote.h"
 #include "package/ignore.h"
@@ -59,7 +60,7 @@ bool pack_check(const Cli *cli, const char *dir, bool allow_large, Measure *ret,
         bool over;
 
         downloads_leave_out(rules, dir);
-        if (!refuse_home(dir, error) ||
+        if (!refuse_home(dir, error) || !own_files_leave_out(rules, dir, error) ||
             !measure_directory(dir, rules, allow_large ? PACKAGE_FILES_MAX : FILES_LIMIT, ret, error))
                 return false;
         over = ret->cut || ret->bytes > BYTES_LIMIT;
@@ -155,6 +156,8 @@ static Manifest *make_manifest(Cli *cli, const char *dir, GError **error)
         Progress packing;
         Manifest *manifest;
 
+        if (!own_files_leave_out(rules, dir, error))
+                return NULL;
         downloads_leave_out(rules, dir);
         progress_begin(&packing, cli, "packing", 0, 0);
         manifest = manifest_of_rules(dir, rules, on_packed, &packing, &cause);
@@ -177,8 +180,14 @@ static char *left_out_text(const Measure *measure)
 {
         g_autofree char *files = count_format((gint64)measure->foreign_files, "downloaded file");
         g_autofree char *size = bytes_format(measure->foreign_bytes);
+        g_autofree char *secret = measure->secret ? err_shown(measure->secret) : NULL;
+        GString *out = g_string_new(NULL);
 
-        return measure->foreign_files > 0 ? g_strdup_printf("; left out %s, %s", files, size) : g_strdup("");
+        if (measure->foreign_files > 0)
+                g_string_append_printf(out, "; left out %s, %s", files, size);
+        if (secret)
+                g_string_append_printf(out, "; left out '%s', which is never sent: it holds tokens of paddle", secret);
+        return g_string_free(out, FALSE);
 }
 
 static void say_packed(const Cli *cli, const Manifest *manifest, const Measure *measure, const Sent *sent)

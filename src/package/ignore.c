@@ -28,6 +28,7 @@ typedef struct {
 struct IgnoreRules {
         GPtrArray *rules;    /* Rule *, in the order in which they were added */
         GHashTable *foreign; /* path -> Foreign */
+        GHashTable *secret;  /* a set of paths */
 };
 
 /* They precede the rules of files, so that files can override them. */
@@ -55,6 +56,7 @@ void ignore_free(IgnoreRules *rules)
                 return;
         g_ptr_array_unref(rules->rules);
         g_hash_table_unref(rules->foreign);
+        g_hash_table_unref(rules->secret);
         g_free(rules);
 }
 
@@ -120,6 +122,7 @@ IgnoreRules *ignore_new(void)
 
         rules->rules = g_ptr_array_new_with_free_func((GDestroyNotify)rule_free);
         rules->foreign = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, g_free);
+        rules->secret = g_hash_table_new_full(keyed_hash, g_str_equal, g_free, NULL);
         ignore_add(rules, "", defaults);
         return rules;
 }
@@ -310,11 +313,21 @@ bool ignore_takes_back(const IgnoreRules *rules, const char *path, bool is_dir)
         return rule && rule->negated;
 }
 
-static bool is_venv(int dir, const char *name)
+static bool has_file(int dir, const char *name, const char *file)
 {
-        g_autofree char *mark = g_build_filename(name, "pyvenv.cfg", NULL);
+        g_autofree char *mark = g_build_filename(name, file, NULL);
 
         return faccessat(dir, mark, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+void ignore_add_secret(IgnoreRules *rules, const char *path)
+{
+        g_hash_table_add(rules->secret, g_strdup(path));
+}
+
+bool ignore_is_secret(const IgnoreRules *rules, int dir, const char *name, const char *path, bool is_dir)
+{
+        return g_hash_table_contains(rules->secret, path) || (is_dir && has_file(dir, name, "paddle.db"));
 }
 
 void ignore_add_foreign(IgnoreRules *rules, const char *path, guint64 size, gint64 mtime_ns)
@@ -349,7 +362,8 @@ bool ignore_is_foreign(const IgnoreRules *rules, int dir, const char *name, cons
 bool ignore_leaves_out(const IgnoreRules *rules, int dir, const char *name, const char *path, bool is_dir)
 {
         return matches_here(rules, path, is_dir) ||
-               (is_dir && is_venv(dir, name) && !ignore_takes_back(rules, path, true)) ||
+               ignore_is_secret(rules, dir, name, path, is_dir) ||
+               (is_dir && has_file(dir, name, "pyvenv.cfg") && !ignore_takes_back(rules, path, true)) ||
                (!is_dir && ignore_is_foreign(rules, dir, name, path));
 }
 

@@ -1,6 +1,6 @@
 /* Selects the files of a directory that belong to a package, by .gitignore and .paddleignore rules
  * (gitignore(5)): last match wins, `!` negates, trailing `/` means directories, `**`, anchored by a slash.
- * .git and __pycache__ are always excluded. Caches of tools and virtual environments are excluded unless a
+ * .git and __pycache__ are always excluded, and so are secret files. Caches of tools and virtual environments are excluded unless a
  * rule includes them again (`!.tox/`). */
 #pragma once
 
@@ -24,6 +24,12 @@ bool ignore_leaves_out(const IgnoreRules *rules, int dir, const char *name, cons
 /* When the walk leaves a directory, drop the rules that were added in it: all but the first `count`. */
 guint ignore_count(const IgnoreRules *rules);
 void ignore_truncate(IgnoreRules *rules, guint count);
+
+/* Excludes a file or directory, whatever the rules say: `path` from the root. The state directory of a server, which has
+ * a file paddle.db, is secret, too. */
+void ignore_add_secret(IgnoreRules *rules, const char *path);
+/* `dir` and `name` as in ignore_leaves_out. */
+bool ignore_is_secret(const IgnoreRules *rules, int dir, const char *name, const char *path, bool is_dir);
 
 /* True if the last rule that matches this path has a `!`. */
 bool ignore_takes_back(const IgnoreRules *rules, const char *path, bool is_dir);
