@@ -453,7 +453,12 @@ def test_tokens_and_databases_are_never_sent(server, tmp_path, monkeypatch):
         directory.mkdir(parents=True)
     (program / "train.py").write_text("print('trained')\n")
     (program / "data" / "config").write_text("learning rate\n")
-    for secret in (home / "config", state / "paddle.db", person / ".paddle" / "config", person / ".paddleflow" / "paddleflow.ini"):
+    for secret in (
+        home / "config",
+        state / "paddle.db",
+        person / ".paddle" / "config",
+        person / ".paddleflow" / "paddleflow.ini",
+    ):
         secret.write_text("token: abc\n")
     (program / ".paddleignore").write_text("!home/\n!state/\n!tools/home/config\n!client.yaml\n")
     (program / "client.yaml").write_text("{}\n")
@@ -483,7 +488,9 @@ def test_tokens_and_databases_are_never_sent(server, tmp_path, monkeypatch):
     (tmp_path / ".paddle").symlink_to("person/.paddle")
     (tmp_path / ".paddleflow").symlink_to("person/.paddleflow")
     line, files = packed(person, "program/train.py")
-    assert [file for file in files if "config" in file or "paddle.db" in file or "ini" in file] == ["program/data/config"]
+    assert [file for file in files if "config" in file or "paddle.db" in file or "ini" in file] == [
+        "program/data/config"
+    ]
     for own in (person / "tools" / "home", person / ".paddleflow"):
         (own / "train.py").write_text("pass\n")
         done = submit(own, "train.py")
