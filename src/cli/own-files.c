@@ -39,11 +39,12 @@ static bool leave_out(IgnoreRules *rules, const char *root, const char *path, GE
         g_autofree char *below = g_str_has_suffix(root, "/") ? g_strdup(root) : g_strconcat(root, "/", NULL);
 
         if (strcmp(root, path) == 0)
-                return err_set(error, ERR_USAGE,
-                               "'%s' holds the tokens and databases of paddle, and is never sent\n"
-                               "Go to the program's directory, name it with --package-path, or send none with "
-                               "--no-package.",
-                               path);
+                return err_set(
+                        error, ERR_USAGE,
+                        "'%s' holds the tokens and databases of paddle, and is never sent\n"
+                        "Go to the program's directory, name it with --package-path, or send none with "
+                        "--no-package.",
+                        path);
         if (g_str_has_prefix(path, below))
                 ignore_add_secret(rules, path + strlen(below));
         return true;

@@ -186,7 +186,8 @@ static char *left_out_text(const Measure *measure)
         if (measure->foreign_files > 0)
                 g_string_append_printf(out, "; left out %s, %s", files, size);
         if (secret)
-                g_string_append_printf(out, "; left out '%s', which is never sent: it holds tokens of paddle", secret);
+                g_string_append_printf(out, "; left out '%s', which is never sent: it holds tokens of paddle",
+                                       secret);
         return g_string_free(out, FALSE);
 }
 

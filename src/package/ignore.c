@@ -361,8 +361,7 @@ bool ignore_is_foreign(const IgnoreRules *rules, int dir, const char *name, cons
 
 bool ignore_leaves_out(const IgnoreRules *rules, int dir, const char *name, const char *path, bool is_dir)
 {
-        return matches_here(rules, path, is_dir) ||
-               ignore_is_secret(rules, dir, name, path, is_dir) ||
+        return matches_here(rules, path, is_dir) || ignore_is_secret(rules, dir, name, path, is_dir) ||
                (is_dir && has_file(dir, name, "pyvenv.cfg") && !ignore_takes_back(rules, path, true)) ||
                (!is_dir && ignore_is_foreign(rules, dir, name, path));
 }

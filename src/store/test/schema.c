@@ -395,12 +395,13 @@ static void test_queue_of_schedules(void)
         g_autoptr(ScheduleRecord) schedule = NULL;
         Conn conn = open_file(dir);
 
-        g_assert_true(
-                schema_migrate(&conn, schema_migrations, find_migration("schedule ADD COLUMN queue"), &error));
+        g_assert_true(schema_migrate(&conn, schema_migrations, find_migration("schedule ADD COLUMN queue"),
+                                     &error));
         conn_close(&conn);
-        run_sql(dir, "INSERT INTO schedule (seq, user, name, run_user, pipeline, version, crontab, start_at,"
-                     "  end_at, concurrency, policy, expire, catchup, state, revision, created, updated,"
-                     "  next_at) VALUES (1, 'root', 's', 'ann', 1, 1, '@daily', 0, 0, 0, 0, 0, 1, 0, 1, 1, 1, 1)");
+        run_sql(dir,
+                "INSERT INTO schedule (seq, user, name, run_user, pipeline, version, crontab, start_at,"
+                "  end_at, concurrency, policy, expire, catchup, state, revision, created, updated,"
+                "  next_at) VALUES (1, 'root', 's', 'ann', 1, 1, '@daily', 0, 0, 0, 0, 0, 1, 0, 1, 1, 1, 1)");
         store = open_store(dir);
         schedule = store_schedule(store, 1, &error);
         g_assert_no_error(error);
