@@ -5,6 +5,7 @@ C137 to C154 are the conformance cases of this language. Whole definitions go th
 import hashlib
 import json
 import subprocess
+import types
 import xml.etree.ElementTree
 
 import pytest
@@ -1009,3 +1010,39 @@ def test_another_class_of_errors():
     finally:
         errors.use(DSLError)
     assert FAIL_FAST == "fail_fast"
+
+
+def test_compile_replaces_only_its_own_files(tmp_path):
+    first, second = (
+        pipeline_of(lambda command=command: ContainerStep("a", command=command)) for command in ("one", "two")
+    )
+    for kind in ("yaml", "json"):
+        path = tmp_path / f"line.{kind}"
+        first.compile(path)
+        second.compile(path)
+        assert "two" in path.read_text()
+        for others in ("# mine\nname: p\n", '{"name": "p", "entry_points": {"a": {"command": "x"}}}', "\n"):
+            path.write_text(others)
+            with pytest.raises(DSLError, match=rf"line.{kind}' is there already .* not replaced. Move it away"):
+                first.compile(path)
+            assert path.read_text() == others
+        path.write_text("")
+        first.compile(path)
+
+
+def test_a_notebook_shows_where_a_definition_was_saved(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = pipeline_of(lambda: ContainerStep("a", command="x"))
+    shown = []
+    saved = made.compile("p.yaml")
+    saved._repr_pretty_(types.SimpleNamespace(text=shown.append), False)
+    assert shown == ["the definition of pipeline 'p' is in p.yaml"]
+    assert saved == made.compile() and type(made.compile()) is dict
+
+
+def test_a_decorator_without_parentheses():
+    with pytest.raises(DSLError, match=r"write @Pipeline\(name='digits'\) above the function"):
+
+        @Pipeline
+        def digits():
+            pass

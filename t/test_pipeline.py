@@ -46,6 +46,20 @@ def test_the_picture_of_the_guide_is_drawn_as_it_says(tmp_path):
     assert "needs --svg" in done.stderr or "does not take" in done.stderr
 
 
+def test_a_picture_of_others_is_not_replaced(tmp_path):
+    definition, _ = of_guide()
+    shown = pipeline(tmp_path, "show", definition, "--svg").stdout
+    for old in (None, "", shown.replace("prepare", "before")):
+        if old is not None:
+            (tmp_path / "p.svg").write_text(old)
+        pipeline(tmp_path, "show", definition, "--svg=p.svg")
+        assert (tmp_path / "p.svg").read_text() == shown
+    (tmp_path / "p.svg").write_text("<svg>mine</svg>")
+    done = pipeline(tmp_path, "show", definition, "--svg=p.svg", check=2)
+    assert done.stderr.startswith("paddle: 'p.svg' is there already, is not a picture that paddle drew, and is not")
+    assert (tmp_path / "p.svg").read_text() == "<svg>mine</svg>"
+
+
 def test_all_pipelines_of_the_guide_are_valid(tmp_path):
     """A run needs no image on one machine, so `lint` asks for none; PaddleFlow's interface does."""
     page = (ROOT / "doc/guide/pipelines.md").read_text()

@@ -1041,6 +1041,22 @@ def test_a_saved_definition_runs_from_the_command_line(server, modules, tmp_path
     assert "others deeper further" in said.stdout, said.stdout + said.stderr
 
 
+def test_a_saved_definition_leaves_files_of_others(modules, tmp_path):
+    """Programs and modules that a user wrote stay; those that compile() wrote become new."""
+    made = tmp_path / "made"
+    (made / "paddle_steps").mkdir(parents=True)
+    for inside in ("paddle_steps/use.py", "paddle_steps/run.py", "others.py"):
+        (made / inside).write_text("mine = 1\n")
+        with pytest.raises(DSLError, match=f"{inside}' is there already and was not written by compile"):
+            modules.compile(made / "modules.yaml")
+        assert (made / inside).read_text() == "mine = 1\n" and not (made / "modules.yaml").exists()
+        (made / inside).unlink()
+    modules.compile(made / "modules.yaml")
+    written = {path: path.read_text() for path in made.rglob("*.*")}
+    modules.compile(made / "modules.yaml")
+    assert written == {path: path.read_text() for path in made.rglob("*.*")}
+
+
 def test_each_function_has_a_package_of_its_own(client, monkeypatch):
     """A change in one leaves the steps of the others as they were, so that a cache still has their results."""
 

@@ -1,8 +1,27 @@
 /* Pictures that verbs print (see svg.h). */
 #include "cli/svg.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/err.h"
 #include "base/file.h"
+
+/* Its first element says who drew it (src/pipeline/picture-svg.c). An empty file is nobody's. */
+static bool is_ours(const char *file)
+{
+        enum { HEAD = 4096 }; /* bytes */
+        char head[HEAD + 1];
+        FILE *stream = fopen(file, "re");
+        gsize len;
+
+        if (!stream)
+                return true; /* it is not there; or writing it says why */
+        len = fread(head, 1, HEAD, stream);
+        head[len] = '\0';
+        fclose(stream);
+        return len == 0 || strstr(head, "class=\"paddle-picture\"");
+}
 
 bool svg_file(const char *svg, const char *word, const char **ret_file, GError **error)
 {
@@ -12,11 +31,17 @@ bool svg_file(const char *svg, const char *word, const char **ret_file, GError *
                 return err_set(error, ERR_USAGE, "'%.80s' is one word too many\n%s", word,
                                svg ? "--svg has a file already." : "A file for a picture needs --svg.");
         *ret_file = file;
-        return !file || g_str_has_suffix(file, ".svg") ||
-               err_set(error, ERR_USAGE,
-                       "'%.80s' is not the name of a picture, and is not replaced\n"
-                       "Give a name that ends in .svg, as the last word.",
-                       file);
+        if (!file)
+                return true;
+        if (!g_str_has_suffix(file, ".svg"))
+                return err_set(error, ERR_USAGE,
+                               "'%.80s' is not the name of a picture, and is not replaced\n"
+                               "Give a name that ends in .svg, as the last word.",
+                               file);
+        return is_ours(file) || err_set(error, ERR_USAGE,
+                                        "'%.80s' is there already, is not a picture that paddle drew, and is not replaced\n"
+                                        "Give another name, or move it away.",
+                                        file);
 }
 
 bool svg_put(const Cli *cli, const char *svg, gsize len, const char *file, GError **error)

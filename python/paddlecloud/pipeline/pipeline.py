@@ -2,7 +2,6 @@
 
 import copy
 import functools
-import json
 import os
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union
 
@@ -52,6 +51,8 @@ class Pipeline:
         failure_options: Optional[FailureOptions] = None,
         fs_options: Optional[FSOptions] = None,
     ) -> None:
+        if callable(name):
+            raise fault(f"@Pipeline has no name here: write @Pipeline(name={_word_of(name)!r}) above the function")
         self._name = names.check_pipeline(name)
         self.parallelism = _parallelism(parallelism)
         if docker_env is not None and not isinstance(docker_env, str):
@@ -131,20 +132,19 @@ class Pipeline:
 
     def compile(self, save_path: Union[str, "os.PathLike[str]", None] = None) -> Dict[str, Any]:
         """The definition (doc/reference/pipelines.md); with `save_path`, a file of the kind .yaml, .yml or .json, it is also written there, and
-        directories that are missing are made. Raises DSLError if it cannot be a pipeline."""
+        directories that are missing are made. Only files that an earlier compile() wrote are replaced. Raises DSLError for others, and if it
+        cannot be a pipeline."""
         if save_path is None:
             return self._compiled()
         path = os.fspath(save_path)
         if not path.endswith((".json", ".yaml", ".yml")):
             raise fault(f"pipeline '{self._name}': save_path '{path}' does not end in .yaml, .yml or .json")
+        from .saving import Saved, save, text_of
+
         programs = Programs()
         definition = self._compiled(programs)
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(json.dumps(definition, indent=2) + "\n" if path.endswith(".json") else to_yaml(definition))
-        if programs:
-            programs.write(os.path.dirname(os.path.abspath(path)))
-        return definition
+        save({path: text_of(definition, path), **programs.files(os.path.dirname(path))})
+        return Saved(definition, path)
 
     def to_yaml(self) -> str:
         """The definition as a text in YAML."""
@@ -271,9 +271,13 @@ class Pipeline:
         return {**definition, "fs_options": {**options, "main_fs": {**main, "name": fs_name}}}
 
 
+def _word_of(function: Any) -> str:
+    return getattr(function, "__name__", "NAME")
+
+
 def _uncalled(function: Any, method: str) -> Callable[..., None]:
     """A method of the decorated function itself, of which only a call gives a pipeline."""
-    name = getattr(function, "__name__", "function")
+    name = _word_of(function)
 
     def refuse(*args: object, **keywords: object) -> None:
         raise fault(f"'{name}' is the function that makes the pipeline; call it first: {name}(...).{method}()")

@@ -70,15 +70,20 @@ class Programs:
         """The hash of its package; None before it is sent."""
         return self._packages.get(module)
 
-    def write(self, directory: str) -> None:
-        """The files of all, below `directory`."""
+    def files(self, directory: str) -> Dict[str, str]:
+        """{path: text} of all below `directory`, but modules that are there because the program itself is. Other texts have a mark."""
+        from .saving import marked
+
+        found: Dict[str, str] = {}
         for module in self._sources:
             for inside, source in self._own(module).items():
-                _write(directory, inside, source)
+                found[os.path.join(directory, inside)] = marked(source)
             for inside, path in self._beside[module].items():
                 target = os.path.join(directory, inside)
                 if not (os.path.exists(target) and os.path.samefile(target, path)):
-                    _write(directory, inside, pathlib.Path(path).read_text(encoding="utf-8"))
+                    text = pathlib.Path(path).read_text(encoding="utf-8")
+                    found[target] = marked(text) if target.endswith(".py") else text
+        return found
 
     def _own(self, module: str) -> Dict[str, str]:
         runner = _RUNNER.read_text(encoding="utf-8")
