@@ -38,10 +38,11 @@ bool svg_file(const char *svg, const char *word, const char **ret_file, GError *
                                "'%.80s' is not the name of a picture, and is not replaced\n"
                                "Give a name that ends in .svg, as the last word.",
                                file);
-        return is_ours(file) || err_set(error, ERR_USAGE,
-                                        "'%.80s' is there already, is not a picture that paddle drew, and is not replaced\n"
-                                        "Give another name, or move it away.",
-                                        file);
+        return is_ours(file) ||
+               err_set(error, ERR_USAGE,
+                       "'%.80s' is there already, is not a picture that paddle drew, and is not replaced\n"
+                       "Give another name, or move it away.",
+                       file);
 }
 
 bool svg_put(const Cli *cli, const char *svg, gsize len, const char *file, GError **error)
