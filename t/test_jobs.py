@@ -61,7 +61,7 @@ def test_retries_run_again_with_a_log_each(shared_server):
 
 
 def test_a_time_limit_ends_the_job(shared_server):
-    job = shared_server.wait(shared_server.submit(["sleep", "60"], time_limit="300ms", grace="1s")["id"])
+    job = shared_server.wait(shared_server.submit(["sleep", "600"], time_limit="300ms", grace="1s")["id"])
     assert job["state"] == "failed" and "time limit" in job["reason"]
 
 
@@ -130,8 +130,8 @@ def test_an_image_is_recorded_and_said_to_be_unused(server):
 
 def test_cancel_a_queued_job(make_server):
     server = make_server("--cpus", "1")
-    first = server.submit(["sleep", "60"], grace="1s")
-    second = server.submit(["sleep", "60"])
+    first = server.submit(["sleep", "600"], grace="1s")
+    second = server.submit(["sleep", "600"])
     server.wait(first["id"], "running")
     reply = server.request("DELETE", f"/v1/jobs/{second['id']}")
     assert reply.status == 200 and reply.json["state"] == "cancelled"
@@ -217,7 +217,7 @@ def test_cancel_of_a_finished_job_is_refused(shared_server):
 
 def test_a_name_is_unique_among_open_jobs(make_server):
     server = make_server("--cpus", "1")
-    first = server.submit(["sleep", "60"], name="twin", grace="1s")
+    first = server.submit(["sleep", "600"], name="twin", grace="1s")
     reply = server.post("/v1/jobs", {"command": ["true"], "name": "twin"})
     assert reply.status == 409 and reply.json["code"] == "exists" and first["id"] in reply.json["message"]
     server.request("DELETE", "/v1/jobs/twin")
@@ -229,7 +229,7 @@ def test_a_name_is_unique_among_open_jobs(make_server):
 
 
 def test_a_name_that_is_another_jobs_id_is_refused(shared_server):
-    first = shared_server.submit(["sleep", "60"], grace="1s")
+    first = shared_server.submit(["sleep", "600"], grace="1s")
     reply = shared_server.post("/v1/jobs", {"command": ["true"], "name": first["id"]})
     shared_server.request("DELETE", f"/v1/jobs/{first['id']}")
     assert reply.status == 409 and reply.json["code"] == "exists" and first["id"] in reply.json["message"]
@@ -257,7 +257,7 @@ def test_an_idempotency_key_never_makes_a_second_job(shared_server):
 
 def test_a_pending_job_says_why_with_numbers(make_server):
     server = make_server("--cpus", "2")
-    first = server.submit(["sleep", "60"], roles=worker(cpu="1500m"), grace="1s")
+    first = server.submit(["sleep", "600"], roles=worker(cpu="1500m"), grace="1s")
     server.wait(first["id"], "running")
     second = server.submit(["true"], roles=worker(cpu="1"))
     job = server.job(second["id"])
@@ -270,7 +270,7 @@ def test_a_pending_job_says_why_with_numbers(make_server):
 
 def test_first_come_first_served_and_gangs_whole(make_server):
     server = make_server("--cpus", "2")
-    first = server.submit(["sleep", "60"], roles=worker(cpu="1"), grace="1s")
+    first = server.submit(["sleep", "600"], roles=worker(cpu="1"), grace="1s")
     server.wait(first["id"], "running")
     gang = server.submit(["true"], roles=[{"name": "worker", "replicas": 2, "cpu": "1"}])
     small = server.submit(["true"], roles=worker(cpu="1"))
@@ -289,7 +289,7 @@ def test_what_can_never_fit_is_refused(make_server):
 
 def test_declared_gpus_are_assigned_by_index(make_server):
     server = make_server("--gpus", "4", "--cpus", "8")
-    script = "echo gpu=$CUDA_VISIBLE_DEVICES; sleep 60"
+    script = "echo gpu=$CUDA_VISIBLE_DEVICES; sleep 600"
     roles = [{"name": "worker", "replicas": 2, "gpus": 1, "cpu": "1"}]
     job = server.submit(["sh", "-c", script], roles=roles, grace="1s", use_gpu=True)
     server.wait(job["id"], "running")

@@ -128,7 +128,7 @@ def spawner_pid(server):
 
 def group_of(server):
     """The name of this server's control groups, from a member that runs in one; None where there are none."""
-    job = server.wait(server.submit(["sleep", "60"], grace="1s")["id"], "running")
+    job = server.wait(server.submit(["sleep", "600"], grace="1s")["id"], "running")
     (member,) = server.get(f"/v1/jobs/{job['id']}/members").json["items"]
     text = pathlib.Path(f"/proc/{member['pid']}/cgroup").read_text()
     server.request("DELETE", f"/v1/jobs/{job['id']}")

@@ -573,8 +573,8 @@ def test_a_line_is_sent_though_the_notice_of_it_was_lost_in_a_burst(server):
     """The kernel drops notices above fs.inotify.max_queued_events; those of a quiet job must not be missed."""
     with open("/proc/sys/fs/inotify/max_queued_events") as file:
         limit = int(file.read())
-    loud = server.submit("sleep 100", roles=[{"name": "worker", "replicas": 2}], grace="1s")
-    quiet = server.submit("sleep 100", grace="1s")
+    loud = server.submit("sleep 600", roles=[{"name": "worker", "replicas": 2}], grace="1s")
+    quiet = server.submit("sleep 600", grace="1s")
     loud, quiet = server.wait(loud["id"], "running"), server.wait(quiet["id"], "running")
     heard, others = Heard(), Heard()
     # a follower that hears nothing looks by itself after 15 s
@@ -603,7 +603,7 @@ def test_logs_are_followed_where_nothing_can_be_watched(make_server, tmp_path):
     )
     program.chmod(0o755)
     server = make_server(program=program)
-    job = server.wait(server.submit("sleep 100", grace="1s")["id"], "running")
+    job = server.wait(server.submit("sleep 600", grace="1s")["id"], "running")
     with follow_logs(server, job) as stream:
         converse(server, job, Heard(), iter(stream), ["1\n", "2\n", "3\n"])
     assert "max_user_watches" in server.log()

@@ -182,10 +182,10 @@ def test_replies_are_as_described(shared_server, document):
     check("GET", f"/v1/jobs/{job}/logs?follow=false&{times}", route="/v1/jobs/{job}/logs")
     check("GET", "/v1/events?follow=false")
     check("GET", f"/v1/jobs/{job}/logs/worker-0", route="/v1/jobs/{job}/logs/{member}")
-    running = server.submit(["sleep", "60"], grace="1s")["id"]
+    running = server.submit(["sleep", "600"], grace="1s")["id"]
     check("DELETE", f"/v1/jobs/{running}", route="/v1/jobs/{job}")
     server.wait(running)
-    running = server.submit(["sleep", "60"])["id"]
+    running = server.submit(["sleep", "600"])["id"]
     check("POST", f"/v1/jobs/{running}/cancel", {"force": True}, route="/v1/jobs/{job}/cancel")
     server.wait(running)
     token = check("POST", "/v1/tokens", {"user": "openapi"}).json["id"]

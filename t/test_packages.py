@@ -370,7 +370,7 @@ def test_a_second_submit_sends_nothing(shared_server, program):
     first = shared_server.paddle("submit", "--", "true", cwd=program, check=0)
     assert "packed 2 files" in first.stderr and "2 new" in first.stderr
     second = shared_server.paddle("submit", "--", "true", cwd=program, check=0)
-    assert "packed 2 files" in second.stderr and "new" not in second.stderr and "server has them" in second.stderr
+    assert "packed 2 files" in second.stderr and " new" not in second.stderr and "server has them" in second.stderr
     (program / "train.py").write_text("print('changed')\n")
     third = shared_server.paddle("submit", "--", "true", cwd=program, check=0)
     assert "1 new, 17 B sent" in third.stderr

@@ -215,7 +215,7 @@ def test_elastic_trainers_join_and_leave(server, ann):
 
 def test_processes_of_finds_a_member(server):
     """The check above can fail."""
-    job = server.submit(["sleep", "60"], grace="1s")
+    job = server.submit(["sleep", "600"], grace="1s")
     server.wait(job["id"], "running")
     assert processes_of(job)
     server.request("DELETE", f"/v1/jobs/{job['id']}")

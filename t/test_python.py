@@ -360,7 +360,7 @@ def test_a_job_acts_by_itself(client, tmp_path):
     assert (tmp_path / "back/file").read_text() == "kept\n"
     assert repr(job) == f"<Job acts ({job.id}): succeeded>"
     assert job == client.job("acts") and len({job, client.job("acts")}) == 1
-    sleeper = client.submit({"command": ["sleep", "60"], "grace": "1s"})
+    sleeper = client.submit({"command": ["sleep", "600"], "grace": "1s"})
     assert sleeper.cancel().state in ("stopping", "cancelled") and sleeper.wait().status() == "cancelled"
     with pytest.raises(ValueError, match="no output"):
         sleeper.download(str(tmp_path / "nothing"))
@@ -607,7 +607,7 @@ def test_submit_wait_cancel_and_lists(client, monkeypatch):
     listed = [job.id for job in client.jobs(state="succeeded") if job.name.startswith("page-")]
     assert listed == [job.id for job in reversed(made)]
     assert [job.id for job in client.jobs(name="page-3")] == [made[3].id]
-    sleeper = client.submit({"command": ["sleep", "60"], "grace": "1s"})
+    sleeper = client.submit({"command": ["sleep", "600"], "grace": "1s"})
     with pytest.raises(TimeoutError, match=sleeper.name):
         client.wait(sleeper.id, timeout=0.2)
     assert client.cancel(sleeper.name).state in ("stopping", "cancelled")
@@ -1057,7 +1057,7 @@ def test_errors_have_types(client, shared_server, tmp_path):
     assert error.value.status == 404 and error.value.code == "not_found" and "no-such-job" in error.value.message
     with pytest.raises(paddlecloud.Invalid, match="commando"):
         client.submit({"commando": "true"})
-    client.submit({"command": ["sleep", "60"], "name": "taken", "grace": "1s"})
+    client.submit({"command": ["sleep", "600"], "name": "taken", "grace": "1s"})
     with pytest.raises(paddlecloud.Conflict, match="taken"):
         client.submit({"command": ["true"], "name": "taken"})
     client.cancel("taken")

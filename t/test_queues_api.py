@@ -433,7 +433,7 @@ def test_a_dry_run_says_whom_it_would_evict(room):
 def test_a_dry_run_that_is_refused(room, spec, code, says):
     queue(room, "shut", closed=True)
     queue(room, "one", max_open_per_user=1)
-    room.submit(["sleep", "60"], name="taken", queue="one", grace="1s")
+    room.submit(["sleep", "600"], name="taken", queue="one", grace="1s")
     queue(room, "small", max={"cpu": "1"})
     reply = room.post("/v1/jobs?dry_run=true", {"command": ["true"], **spec})
     assert reply.status == 200 and (reply.json["admitted"], reply.json["state"]) == (False, "refused"), reply.body

@@ -299,7 +299,7 @@ def test_the_grace_period_ends_whoever_dies_meanwhile(server, what):
 
 
 def test_a_time_limit_reached_without_a_server(server):
-    job = server.wait(server.submit("exec sleep 60", time_limit="5s", grace="1s")["id"], "running")
+    job = server.wait(server.submit("exec sleep 600", time_limit="5s", grace="1s")["id"], "running")
     began, pid = time.time(), member(server, job)["pid"]
     server.kill()
     wait_for(lambda: time.time() > began + 5, what="the limit")  # nobody tells of it

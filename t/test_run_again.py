@@ -217,7 +217,7 @@ entry_points:
     finish(server, run, "succeeded")
     for step in ("a", "many", "many-1", "d", "d-1", "d-1.inner", "d.inner"):
         done = server.paddle("run", "logs", run, step, check=0)
-        assert f"'{step}' of run {run} has written nothing" in done.stderr and "yet" not in done.stderr, step
+        assert f"'{step}' of run {run} has written nothing" in done.stderr and " yet" not in done.stderr, step
     for step in ("b", "a-1", "many-x", "d-1.outer", "inner", "many-2"):
         assert f"has no step '{step}'" in server.paddle("run", "logs", run, step, check=1).stderr, step
 

@@ -93,7 +93,7 @@ def test_a_parameter_server_that_dies(joined):  # noqa: F811
     """The kubelet starts its container again; its program runs once all the same, and its first end counts."""
     server, kube = joined
     job = job_of(
-        server, f"case $PADDLE_TRAINER_ID in 1) nc -l -p $PADDLE_PORT; exit 3;; esac; {SERVE}", "sleep 100", 2, 2
+        server, f"case $PADDLE_TRAINER_ID in 1) nc -l -p $PADDLE_PORT; exit 3;; esac; {SERVE}", "sleep 600", 2, 2
     )
     done = server.wait(job["id"])
     assert done["state"] == "failed"
@@ -105,7 +105,7 @@ def test_a_parameter_server_that_dies(joined):  # noqa: F811
 def test_a_trainer_that_fails_is_tried_again_with_all(joined):  # noqa: F811
     server, kube = joined
     job = job_of(
-        server, SERVE, 'case "$PADDLE_TRAINER_ID" in 1) exit 7;; esac; sleep 100', 1, 2, retries=1, backoff="1s"
+        server, SERVE, 'case "$PADDLE_TRAINER_ID" in 1) exit 7;; esac; sleep 600', 1, 2, retries=1, backoff="1s"
     )
     done = server.wait(job["id"])
     assert (done["state"], done["attempt"]) == ("failed", 2)
@@ -131,7 +131,7 @@ def test_cancel_leaves_the_grace(joined):  # noqa: F811
 
 def test_cancel_behind_the_gate(joined):  # noqa: F811
     server, kube = joined
-    job = job_of(server, "sleep 100", "echo never", 1, 2)
+    job = job_of(server, "sleep 600", "echo never", 1, 2)
     wait_for(lambda: "Init:0/1" in kube.kubectl("get", "pods"), what="trainers behind their gate")
     server.paddle("cancel", job["id"], check=0)
     assert server.wait(job["id"])["state"] == "cancelled"
@@ -162,7 +162,7 @@ def test_a_server_killed_while_it_creates(joined):  # noqa: F811
 
 def test_a_server_killed_while_it_cancels(joined):  # noqa: F811
     server, kube = joined
-    job = job_of(server, SERVE, "sleep 100", 2, 2)
+    job = job_of(server, SERVE, "sleep 600", 2, 2)
     wait_for(lambda: kube.items("statefulsets", "apps/v1"), what="the parameter servers")
     server.paddle("cancel", job["id"], check=0)
     server.kill()
@@ -236,7 +236,7 @@ def pod_of(kube, job, member):
 def test_a_trainer_that_is_made_twice(server, kube_fake):
     """The Job's controller deletes one: the first runs on, and what was said of the other is not the member's."""
     connect(server, kube_fake)
-    job = job_of(server, SERVE, "sleep 100", 1, 2)
+    job = job_of(server, SERVE, "sleep 600", 1, 2)
     server.wait(job["id"], "running")
     first = pod_of(kube_fake, job, "trainer-0")
     time.sleep(1.1)  # of two that run the newer one is deleted, by times in whole seconds
@@ -274,7 +274,7 @@ def test_trainers_whose_second_pods_stay(server, kube_fake):
 def test_a_parameter_server_that_is_evicted(server, kube_fake):
     """It is lost, and so is the attempt: the StatefulSet goes before it brings the pod back for long, another attempt runs."""
     connect(server, kube_fake)
-    job = job_of(server, SERVE, "sleep 100", 2, 2)
+    job = job_of(server, SERVE, "sleep 600", 2, 2)
     server.wait(job["id"], "running")
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": f"{job['id']}-1-pserver-1"}}
     kube_fake.api.create(kube_fake.path("pods", f"{job['id']}-1-pserver-1") + "/eviction", body)
@@ -289,7 +289,7 @@ def test_a_parameter_server_that_is_evicted(server, kube_fake):
 def test_a_parameter_server_that_is_made_anew_while_the_server_is_away(server, kube_fake):
     """Its StatefulSet sees to that. What it knew is gone: it is another life, and the attempt is lost."""
     connect(server, kube_fake)
-    job = job_of(server, SERVE, "sleep 100", 2, 2)
+    job = job_of(server, SERVE, "sleep 600", 2, 2)
     server.wait(job["id"], "running")
     path = kube_fake.path("pods", f"{job['id']}-1-pserver-1")
     wait_for(lambda: list(server.state.glob("jobs/*/*/1/log/pserver-1.pod")), what="the note of which pod it was")

@@ -55,7 +55,7 @@ def made_twice(history):
 
 def running_job(server, kube, proxy):
     connect(server, proxy.kubeconfig(account(kube)))
-    job = job_of(server, "sleep 100", "sleep 100", 1, 1)["id"]
+    job = job_of(server, "sleep 600", "sleep 100", 1, 1)["id"]
     server.wait(job, "running")
     return job
 

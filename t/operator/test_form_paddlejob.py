@@ -117,7 +117,7 @@ def test_a_trainer_that_fails_is_tried_again_with_all(joined):
     job = job_of(
         server,
         SERVE,
-        'case "$PADDLE_TRAINER_ID" in 1) exit 7;; esac; sleep 100',
+        'case "$PADDLE_TRAINER_ID" in 1) exit 7;; esac; sleep 600',
         1,
         2,
         retries=1,
