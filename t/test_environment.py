@@ -176,7 +176,7 @@ def unasked(tmp_path):
 def test_the_first_build_of_a_server_is_followed_while_it_goes_on(unasked, package):
     server = unasked.server
     job = submit(server, package(requirements="six==1.13.0\n"), "first-build")
-    with follow_logs(server, job, timeout=10) as stream:  # a stream without news looks again after 20 s
+    with follow_logs(server, job, timeout=18) as stream:  # a stream without news looks again after 20 s
         for event in stream:
             if event.kind == "state" and event.data["environment"] == "building":
                 unasked.asked.touch()
@@ -193,7 +193,7 @@ def test_a_build_that_waits_for_its_turn_is_followed_from_its_first_line(unasked
     server = unasked.server
     jobs = [submit(server, package(requirements=f"six==1.{n}.0\n"), f"job-{n}") for n in (12, 13)]
     with contextlib.ExitStack() as stack:
-        streams = [iter(stack.enter_context(follow_logs(server, job, timeout=10))) for job in jobs]
+        streams = [iter(stack.enter_context(follow_logs(server, job, timeout=18))) for job in jobs]
         assert [next(events).kind for events in streams] == ["state", "state"]
         unasked.asked.touch()
         wait_for(unasked.builds, what="the first build")

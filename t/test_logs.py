@@ -172,7 +172,7 @@ def test_a_follower_that_was_there_before_the_job_hears_each_line_as_it_comes(ma
     steps = "".join(f"echo line {n}; {until(gates[n])}" for n in range(1, 4))
     job = server.submit(steps)
     heard = Heard()
-    with follow_logs(server, job, timeout=10) as stream:
+    with follow_logs(server, job, timeout=14) as stream:
         for event in stream:
             heard.take(event)
             if len(heard.states) == 1 and event.kind == "state":
@@ -578,7 +578,7 @@ def test_a_line_is_sent_though_the_notice_of_it_was_lost_in_a_burst(server):
     loud, quiet = server.wait(loud["id"], "running"), server.wait(quiet["id"], "running")
     heard, others = Heard(), Heard()
     # a follower that hears nothing looks by itself after 15 s
-    with follow_logs(server, quiet, timeout=10) as stream, follow_logs(server, loud) as other:
+    with follow_logs(server, quiet, timeout=14) as stream, follow_logs(server, loud) as other:
         events, loud_events = iter(stream), iter(other)
         converse(server, loud, others, loud_events, ["1\n", "2\n", "3\n"])
         converse(server, quiet, heard, events, ["1\n", "2\n", "3\n"])

@@ -1,7 +1,10 @@
 """What stands around the members of a cluster: nodes, the pods of others, commands and signals into pods, what they use."""
 
 import concurrent.futures
+import fcntl
 import json
+import os
+import pathlib
 import re
 
 import pytest
@@ -9,6 +12,7 @@ from conftest import PATIENCE, wait_for
 from seeds import noise
 from test_exec import check_terminal
 
+from kube.fixtures import FOLDER
 from kube.images import BASE
 from kube.test_runtime import RULES, connect, pods, submit
 
@@ -17,6 +21,14 @@ from kube.test_runtime import RULES, connect, pods, submit
 def joined(server, kube_node):
     connect(server, kube_node)
     return server, kube_node
+
+
+@pytest.fixture
+def memory():
+    """That of the node, which the workers of a run share: tests that need most of it take turns."""
+    with open(pathlib.Path(os.environ[FOLDER]) / "memory.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def node_of(kube):
@@ -53,7 +65,7 @@ def our_node(server):
 # ---- inventory ----
 
 
-def test_what_others_hold_is_not_given_away(joined):
+def test_what_others_hold_is_not_given_away(memory, joined):
     server, kube = joined
     wait_for(lambda: our_node(server)["usable"], what="the node")
     assert our_node(server)["ready"] and our_node(server)["why"] is None
@@ -93,7 +105,7 @@ def test_nodes_are_listed_with_what_keeps_them_shut(joined):
 # ---- explain across the border ----
 
 
-def test_a_pod_without_a_node_waits_and_says_so(server, kube_node):
+def test_a_pod_without_a_node_waits_and_says_so(memory, server, kube_node):
     """Who may not see the pods of others admits what does not fit: the cluster's scheduler finds no room."""
     kube = kube_node
     rules = [rule for rule in RULES if not rule["resources"][0].startswith("nodes")]

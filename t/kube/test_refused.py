@@ -54,10 +54,14 @@ def test_a_quota_that_is_used_up(server, kube_fake, form):
         hard(kube_fake, 1)
         job = submit(server)
         says = "exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"
-        wait_for(lambda: says in reasons(server, job), what="the reason")
+
+        def one_waits():
+            told = reasons(server, job)
+            return says in told and "admitted; 1 of 2 members waits: " in told  # the other one comes up meanwhile
+
+        wait_for(one_waits, what="the reason")
         shown = server.job(job)
         assert (shown["state"], shown["attempt"]) == ("starting", 1)
-        assert "admitted; 1 of 2 members waits: " in reasons(server, job)
         assert says in " ".join(server.paddle("explain", job, check=0).stdout.split())
         if form == "pods":
 

@@ -1,9 +1,9 @@
 /* Commands whose read is older than what they are applied to (reads.h): the store changes between. A batch takes a
  * limited number of commands, so that the last of many is applied after the batch of the first was committed. */
 #include <string.h>
-#include <time.h>
 
 #include "base/err.h"
+#include "base/test/cpu-time.h"
 #include "engine/test/help.h"
 
 enum { MORE_THAN_A_BATCH = 600 };
@@ -18,14 +18,6 @@ typedef struct {
         GError *error;
         gint64 cpu_us; /* that the engine's thread had used by then */
 } Outcome;
-
-static gint64 thread_cpu_us(void)
-{
-        struct timespec used;
-
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-        return used.tv_sec * G_USEC_PER_SEC + used.tv_nsec / 1000;
-}
 
 static void note(Job *job, bool repeated, const GError *error, void *arg)
 {
