@@ -448,6 +448,11 @@ class Run:
         return [(one["step"], one["at"], one["reason"]) for one in self.raw.get("missed_breakpoints") or []]
 
     @property
+    def lost_outputs(self) -> List[Tuple[str, str, str]]:
+        """Of a retry: steps that run again because an output is gone, as (step, artifact, path); the first 100."""
+        return [(one["step"], one["artifact"], one["path"]) for one in self.raw.get("lost_outputs") or []]
+
+    @property
     def changed_parameters(self) -> Dict[str, Dict[str, Any]]:
         """Parameters that were changed while it was paused, by step and name."""
         return dict(self.raw.get("changed_parameters") or {})

@@ -35,6 +35,12 @@ const char *run_state_word(const json_t *run)
         return int_of(run, "paused") > 0 && strcmp(state, "running") == 0 ? "paused" : state;
 }
 
+char *run_lost_line(const json_t *lost)
+{
+        return g_strdup_printf("%s: its file %s is gone, so it runs again", text_of(lost, "step"),
+                               text_of(lost, "path"));
+}
+
 bool run_is_final(const json_t *run)
 {
         const char *state = text_of(run, "state");
@@ -320,6 +326,20 @@ static void catch_interrupt(const char *id)
         sigaction(SIGINT, &action, NULL);
 }
 
+/* Of a retry: steps that it would keep if their files were there. */
+static void print_lost(const json_t *run)
+{
+        const json_t *one;
+        size_t i;
+
+        json_array_foreach(json_object_get(run, "lost_outputs"), i, one) {
+                g_autofree char *line = run_lost_line(one), *visible = text_visible(line);
+
+                cli_print("%s", visible);
+        }
+        fflush(stdout);
+}
+
 bool run_begun(Cli *cli, const json_t *run, bool follow, GError **error)
 {
         g_autoptr(json_t) ended = NULL;
@@ -330,6 +350,7 @@ bool run_begun(Cli *cli, const json_t *run, bool follow, GError **error)
                 cli_say(cli, "`paddle run show %s` shows its steps", text_of(run, "id"));
                 return true;
         }
+        print_lost(run);
         catch_interrupt(text_of(run, "id"));
         if (!run_follow(cli, text_of(run, "id"), true, 0, &ended, error))
                 return false;

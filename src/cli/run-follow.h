@@ -11,6 +11,8 @@ bool run_follow(Cli *cli, const char *run, bool show, gint64 deadline, json_t **
 char *run_path(const char *run, const char *suffix);
 
 bool run_is_final(const json_t *run);
+/* "fetch: its file ... is gone, so it runs again": of `lost_outputs`; the caller's. */
+char *run_lost_line(const json_t *lost);
 /* Its state; "paused" if it runs and waits at a breakpoint, since it needs its owner then. Borrowed from the run. */
 const char *run_state_word(const json_t *run);
 

@@ -314,6 +314,19 @@ static void draw_missed(Drawing *drawing)
         }
 }
 
+/* "fetch: its file .pipeline/.../data is gone, so it runs again" */
+static void draw_lost(Drawing *drawing)
+{
+        const json_t *one;
+        size_t i;
+
+        json_array_foreach(json_object_get(drawing->picture->run, "lost_outputs"), i, one) {
+                g_autofree char *line = run_lost_line(one);
+
+                put_line(drawing, LINE_WHOLE, text_visible(line), "", g_strdup(""));
+        }
+}
+
 /* "paused before dag.train", each with the command that lets it go on. */
 static void draw_pauses(Drawing *drawing)
 {
@@ -382,6 +395,7 @@ static void draw_head(Drawing *drawing, bool whole)
                 put_line(drawing, whole ? LINE_WHOLE : LINE_PLAIN,
                          g_strconcat(line == reasons ? "" : between_reasons + 2, *line, NULL), "",
                          g_strdup(""));
+        draw_lost(drawing);
         draw_pauses(drawing);
         draw_changes(drawing);
 }

@@ -4,7 +4,7 @@
  *
  *      {"before": ["train"], "after": ["prepare"], "parameters": {"dag-1.train": {"epochs": 5}}, "stepping": true, "epoch": 2}
  *
- * "missed" is a part of it, too (runs-missed.c).
+ * "missed" (runs-missed.c) and "lost" (runs-lost.c) are parts of it, too.
  *
  * It is never changed in place: a command makes a new one, and a failed commit puts the earlier one back. Where components
  * are paused is in the machine, and in the rows of its children. */
@@ -125,6 +125,17 @@ static json_t *read_control(const RunRecord *record)
         return control ? control : json_object();
 }
 
+void runs_put_lost(RunRecord *record, json_t *lost)
+{
+        g_autoptr(json_t) control = read_control(record);
+
+        json_object_set(control, "lost", lost);
+        record->size -= record->control ? (gint64)strlen(record->control) : 0;
+        g_free(record->control);
+        record->control = json_format(control);
+        record->size += (gint64)strlen(record->control);
+}
+
 bool runs_take_breaks(RunRecord *record, const Definition *definition, const json_t *request,
                       const json_t *edits, GPtrArray *list, GError **error)
 {
@@ -225,6 +236,8 @@ void runs_read_control(LiveRun *live)
         live->breaks_looked = false;
         json_decref(live->missed);
         live->missed = runs_missed_of(json_object_get(control, "missed"), list);
+        json_decref(live->lost);
+        live->lost = json_incref(json_object_get(control, "lost"));
         json_decref(live->edits);
         live->edits = edits_in(control);
         render_memo_clear(&live->memo);
@@ -248,6 +261,8 @@ static void put_control(LiveRun *live, const GPtrArray *list, const json_t *edit
         record->control = write_control(list, edits, live->missed, run_is_stepping(live->machine),
                                         run_epoch(live->machine));
         record->size += (gint64)strlen(record->control);
+        if (live->lost)
+                runs_put_lost(record, live->lost);
 }
 
 /* Of the breakpoints that the run then has. */

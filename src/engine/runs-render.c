@@ -204,3 +204,13 @@ bool runs_render_key(LiveRun *live, guint32 node, bool content, Rendered *ret, G
         context.keep_inputs = content;
         return render_in(live, &context, node, NULL, ret, error);
 }
+
+char *runs_kept_output(LiveRun *live, guint32 node, const char *name)
+{
+        const RenderContext context = context_of(live);
+        const RunNode *at = run_node(live->machine, node);
+        g_auto(Chain) chain = { .n = 0 };
+        const RenderDag *dag = chain_add(&chain, live, at->dag);
+
+        return dag ? kept_output(&context, dag, at->component, at->number, name) : NULL;
+}

@@ -1,6 +1,7 @@
 /* Retries of runs (engine.h, engine_retry_run).
  *
- * The caller's thread reads the earlier run, decides what is kept, and builds the machine of the new run. The engine
+ * The caller's thread reads the earlier run, decides what is kept, and builds the machine of the new run. The file workers
+ * look whether the output files of what is kept are there; if some are not, a thread decides again (runs-lost.c). The engine
  * stores what is kept in small parts, while the new run is marked as dropped, so that nobody sees it. When all of it is
  * stored the run is shown, begins, and the caller is answered:
  *
@@ -27,6 +28,13 @@ typedef struct {
         gsize read;        /* as in LiveRun */
         gint64 earlier;    /* seq */
         json_t *edits;     /* parameters that were changed in the earlier run, and hold on; or NULL */
+        RunRecord *before; /* the earlier run */
+        RunPlan *was;      /* ... its plan */
+        json_t *request;
+        Engine *engine;
+        KeptFiles *files; /* or NULL: there are none */
+        json_t *lost;     /* as in LiveRun; or NULL */
+        GError *failure;  /* of the file workers */
         bool created;
 } RetryRun;
 
@@ -152,9 +160,9 @@ static void show(Engine *engine, RetryRun *retry, LiveRun *live)
         runs_touch(engine, live);
         live->record->dropped = false;
         runs_note(engine, live, "run.created",
-                  json_pack("{s:s, s:s, s:i, s:I}", "name", live->record->name, "retry_of",
+                  json_pack("{s:s, s:s, s:i, s:I, s:I}", "name", live->record->name, "retry_of",
                             live->record->retry_id, "attempt", (int)live->record->attempt, "kept",
-                            (json_int_t)live->kept->kept));
+                            (json_int_t)live->kept->kept, "lost", (json_int_t)live->kept->lost->len));
         g_clear_pointer(&live->kept, runs_kept_free);
         runs_make_due(engine, live);
         run_command_set(&retry->run, live->record);
@@ -166,6 +174,10 @@ static bool apply_retry(Engine *engine, Command *command)
         RetryRun *retry = (RetryRun *)command;
         LiveRun *live = retry->created ? runs_find(engine, retry->record->seq) : NULL;
 
+        if (retry->failure) {
+                command->error = g_error_copy(retry->failure);
+                return true;
+        }
         if (!retry->created) {
                 if (!run_command_fits(engine, retry->plan))
                         return false;
@@ -199,6 +211,12 @@ static void free_retry(Command *command)
         g_clear_pointer(&retry->lists, g_hash_table_unref);
         g_clear_pointer(&retry->plan, run_plan_unref);
         json_decref(retry->edits);
+        run_record_free(retry->before);
+        g_clear_pointer(&retry->was, run_plan_unref);
+        json_decref(retry->request);
+        kept_files_free(retry->files);
+        json_decref(retry->lost);
+        g_clear_error(&retry->failure);
 }
 
 static const CommandOps retry_ops = { .name = "retry run",
@@ -319,23 +337,27 @@ static bool is_same_again(const RunRecord *earlier, const GPtrArray *nodes, cons
         return earlier->state == NODE_SUCCEEDED && kept->nodes->len == rows;
 }
 
-static bool find_kept(Engine *engine, RetryRun *retry, const RunRecord *earlier, const RunPlan *was,
-                      const char *from, GError **error)
+/* `lost`: as in RunRetry. */
+static bool find_kept(Engine *engine, RetryRun *retry, GHashTable *lost, GError **error)
 {
+        const RunRecord *earlier = retry->before;
+        const char *from = json_string_value(json_object_get(retry->request, "from"));
         g_autoptr(GPtrArray) nodes = read_nodes(engine->store, earlier->seq, error);
         g_autoptr(GPtrArray) children =
                 nodes ? store_run_children(engine->store, earlier->seq, G_MAXINT, error) : NULL;
         StepPath path;
-        const RunRetry wish = { .was = was->definition,
+        const RunRetry wish = { .was = retry->was->definition,
                                 .now = retry->plan->definition,
                                 .run = earlier->seq,
                                 .run_id = earlier->id,
                                 .nodes = nodes,
                                 .children = children,
-                                .from = from ? &path : NULL };
+                                .from = from ? &path : NULL,
+                                .lost = lost };
 
         if (!children || (from && !run_retry_from(wish.now, from, &path, error)))
                 return false;
+        run_kept_clear(&retry->kept);
         return run_retry(&wish, &retry->kept, error) &&
                (!is_same_again(earlier, nodes, &retry->kept) || nothing_to_retry(earlier, error));
 }
@@ -350,14 +372,35 @@ static void count_reuse(const RetryRun *retry)
         }
 }
 
+/* The run as far as it is built; borrowed. */
+static LiveRun live_of(const RetryRun *retry)
+{
+        return (LiveRun){ .record = retry->record,
+                          .plan = retry->plan,
+                          .edits = retry->edits,
+                          .machine = retry->machine,
+                          .lists = retry->lists,
+                          .makers = retry->makers,
+                          .taken = retry->taken };
+}
+
+static void drop_machine(RetryRun *retry)
+{
+        g_clear_pointer(&retry->machine, run_free);
+        g_clear_pointer(&retry->makers, g_hash_table_unref);
+        g_clear_pointer(&retry->taken, run_taken_free);
+        g_clear_pointer(&retry->lists, g_hash_table_unref);
+}
+
 static bool build_machine(RetryRun *retry, GError **error)
 {
         RunRows nodes = { retry->kept.nodes, 0 }, children = { retry->kept.children, 0 };
-        LiveRun live = { .record = retry->record, .plan = retry->plan };
+        LiveRun live;
 
-        live.edits = retry->edits;
-        live.machine = retry->machine = run_new(retry->plan->definition, RUN_NODES_MAX);
-        live.lists = retry->lists = runs_new_lists();
+        drop_machine(retry);
+        retry->machine = run_new(retry->plan->definition, RUN_NODES_MAX);
+        retry->lists = runs_new_lists();
+        live = live_of(retry);
         if (!runs_restore_rows(&live, 0, &nodes, &children))
                 return err_set(
                         error, ERR_CONFLICT,
@@ -368,7 +411,6 @@ static bool build_machine(RetryRun *retry, GError **error)
         run_keep(retry->machine);
         retry->makers = live.makers = runs_makers(retry->kept.nodes, 0, 0);
         retry->taken = live.taken = run_taken_restore(retry->kept.nodes, 0, 0);
-        count_reuse(retry);
         runs_keep_lists(&live);
         render_memo_clear(&live.memo);
         retry->read = live.read;
@@ -393,20 +435,105 @@ static RunPlan *earlier_plan(Engine *engine, RetryRun *retry, const RunRecord *e
                        : g_steal_pointer(&was);
 }
 
-/* All but the engine's part. */
-static bool prepare(Engine *engine, RetryRun *retry, const RunRecord *earlier, const json_t *before,
-                    const json_t *request, const EngineRetry *wish, GError **error)
+static void find_files(Engine *engine, RetryRun *retry)
 {
-        g_autoptr(RunPlan) was = earlier_plan(engine, retry, earlier, before, wish->parameters, error);
-        g_autoptr(GPtrArray) breaks = break_list_new();
+        LiveRun live = live_of(retry);
 
-        retry->earlier = earlier->seq;
-        retry->plan = was ? run_plan_new(engine, earlier->text, request, error) : NULL;
-        return retry->plan && find_kept(engine, retry, earlier, was, wish->from, error) &&
-               runs_take_breaks(retry->record, retry->plan->definition, request, retry->edits, breaks,
-                                error) &&
-               build_machine(retry, error) &&
-               runs_check_breaks(retry->machine, retry->plan->definition, earlier->id, breaks, error);
+        retry->files = kept_files_new(engine, &live, &retry->kept);
+        render_memo_clear(&live.memo);
+}
+
+/* All but the files, the breakpoints and the engine's part. */
+static bool prepare(Engine *engine, RetryRun *retry, const json_t *before, const EngineRetry *wish,
+                    GError **error)
+{
+        retry->earlier = retry->before->seq;
+        retry->was = earlier_plan(engine, retry, retry->before, before, wish->parameters, error);
+        retry->plan = retry->was ? run_plan_new(engine, retry->before->text, retry->request, error) : NULL;
+        if (!retry->plan || !find_kept(engine, retry, NULL, error) || !build_machine(retry, error))
+                return false;
+        find_files(engine, retry);
+        return true;
+}
+
+/* What wrote the files that are gone is not kept. */
+static bool decide_again(Engine *engine, RetryRun *retry, GHashTable *gone, GError **error)
+{
+        LiveRun live = live_of(retry);
+
+        if (!find_kept(engine, retry, gone, error))
+                return false;
+        if (retry->kept.lost->len == 0)
+                return true; /* nobody needs them */
+        retry->lost = kept_files_name(retry->files, &live, retry->kept.lost);
+        return build_machine(retry, error);
+}
+
+/* Passes it to the engine. False with an error. */
+static bool finish(Engine *engine, RetryRun *retry, GError **error)
+{
+        g_autoptr(GPtrArray) breaks = break_list_new();
+        g_autoptr(GHashTable) gone = kept_files_gone(retry->files);
+
+        if ((gone && !decide_again(engine, retry, gone, error)) ||
+            !runs_take_breaks(retry->record, retry->plan->definition, retry->request, retry->edits, breaks,
+                              error) ||
+            !runs_check_breaks(retry->machine, retry->plan->definition, retry->before->id, breaks, error))
+                return false;
+        count_reuse(retry);
+        if (retry->lost)
+                runs_put_lost(retry->record, retry->lost);
+        inbox_put(&engine->inbox, &retry->run.command);
+        return true;
+}
+
+/* On a thread of the pool. */
+static void go_on(bool stopped, void *arg)
+{
+        RetryRun *retry = arg;
+        g_autoptr(GError) error = NULL;
+
+        if (stopped)
+                err_set(&error, ERR_UNAVAILABLE, "the server ends");
+        if (stopped || !finish(retry->engine, retry, &error))
+                command_answer(NULL, &retry->run.command, error);
+}
+
+static void fail(Engine *engine, RetryRun *retry, const GError *error)
+{
+        if (err_is(error, ERR_INVALID)) /* a path, not the request */
+                err_set(&retry->failure, ERR_CONFLICT, "%s", error->message);
+        else
+                retry->failure = g_error_copy(error);
+        (void)err_prefix(&retry->failure, "the files that the retry of run '%s' keeps cannot be looked at: ",
+                         retry->record->retry_id);
+        inbox_put(&engine->inbox, &retry->run.command);
+}
+
+static void note_files(Engine *engine, const GError *cause, void *arg)
+{
+        RetryRun *retry = arg;
+        g_autoptr(GError) error = NULL;
+
+        if (!engine)
+                command_answer(NULL, &retry->run.command, cause);
+        else if (cause)
+                fail(engine, retry, cause);
+        else if (!thread_pool_push(engine->cache_readers, retry->record->user, go_on, retry, &error))
+                command_answer(NULL, &retry->run.command, error);
+}
+
+static RetryRun *new_retry(Engine *engine, RunRecord *earlier, json_t *request, const EngineRetry *wish,
+                           EngineRunDone done, void *arg)
+{
+        RetryRun *retry = command_new(&retry_ops, NULL, arg);
+
+        retry->run.run_done = done;
+        retry->engine = engine;
+        retry->record = new_record(engine, earlier, request, wish->idempotency_key);
+        retry->before = earlier;
+        retry->request = request;
+        return retry;
 }
 
 void engine_retry_run(Engine *engine, const EngineRetry *wish, EngineRunDone done, void *arg)
@@ -416,7 +543,6 @@ void engine_retry_run(Engine *engine, const EngineRetry *wish, EngineRunDone don
         g_autoptr(json_t) before = earlier && earlier->request
                                            ? json_parse(earlier->request, strlen(earlier->request), NULL)
                                            : NULL;
-        g_autoptr(json_t) request = NULL;
         RetryRun *retry;
 
         if (!before || !earlier->text || !check_earlier(earlier, wish, &error)) {
@@ -425,17 +551,13 @@ void engine_retry_run(Engine *engine, const EngineRetry *wish, EngineRunDone don
                 done(NULL, false, error, arg);
                 return;
         }
-        request = merge_request(before, wish);
-        retry = command_new(&retry_ops, NULL, arg);
-        retry->run.run_done = done;
-        retry->record = new_record(engine, earlier, request, wish->idempotency_key);
+        retry = new_retry(engine, g_steal_pointer(&earlier), merge_request(before, wish), wish, done, arg);
         if (run_command_repeated(engine, retry->record, done, arg)) {
                 command_free(&retry->run.command);
         } else if (!run_command_check_bytes(engine, retry->record, &error) ||
-                   !prepare(engine, retry, earlier, before, request, wish, &error)) {
+                   !prepare(engine, retry, before, wish, &error) ||
+                   (!kept_files_look(retry->files, note_files, retry) && !finish(engine, retry, &error))) {
                 done(NULL, false, error, arg);
                 command_free(&retry->run.command);
-        } else {
-                inbox_put(&engine->inbox, &retry->run.command);
         }
 }

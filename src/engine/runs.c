@@ -79,6 +79,7 @@ static void live_run_free(gpointer data)
         runs_cache_leave(live);
         run_breaks_unref(live->breaks);
         json_decref(live->missed);
+        json_decref(live->lost);
         json_decref(live->edits);
         g_clear_pointer(&live->paused, g_array_unref);
         g_free(live->broken);

@@ -135,6 +135,7 @@ typedef struct LiveRun {
         RunBreaks *breaks;            /* what record->control says; or NULL */
         json_t *missed;               /* breakpoints at which it does not pause, see runs-missed.c; or NULL */
         bool breaks_looked;           /* nothing has changed for them since they were looked at */
+        json_t *lost; /* of a retry: steps that run again since a file is gone, see runs-lost.c; or NULL */
         json_t *edits;                /* parameters that were changed, as in RenderContext; or NULL */
         GArray *paused;               /* guint32: children that have paused in this batch, for the event */
         GHashTable *makers; /* node -> GRefString: the run whose result a retry kept, by its id; NULL: none */
@@ -239,7 +240,9 @@ json_t *runs_edits_of(const RunRecord *record);
 /* A retry wishes for other parameters (an object, or NULL): removes those that hold no more from `edits`. `before`: the
  * parameters of the earlier request, which get the removed ones, so that what used them is seen to change. False: none. */
 bool runs_drop_edits(json_t *edits, const Definition *definition, const json_t *wish, json_t *before);
-/* Makes `breaks`, `missed` and `edits` of the record, and gives the machine the breakpoints. What is not understood any more is left
+/* Sets `lost`, a list that is not empty, in the record of a new run. */
+void runs_put_lost(RunRecord *record, json_t *lost);
+/* Makes `breaks`, `missed`, `lost` and `edits` of the record, and gives the machine the breakpoints. What is not understood any more is left
  * out. */
 void runs_read_control(LiveRun *live);
 /* An event for what has paused in this batch; how many are paused, for the record. */
@@ -271,6 +274,22 @@ void runs_kept_free(RunKept *kept); /* NULL is a no-op */
 const LiveRun *runs_keeper_of(Engine *engine, gint64 seq);
 /* Its deletion is in this batch, or was committed since the start. */
 bool runs_was_deleted(Engine *engine, gint64 seq);
+
+/* ---- runs-lost.c: whether the output files that a retry keeps are there ---- */
+
+typedef struct KeptFiles KeptFiles;
+/* On the engine's thread; `engine` NULL: the server ends, with an error. An error: they cannot be looked at. */
+typedef void (*KeptFilesDone)(Engine *engine, const GError *error, void *arg);
+/* The outputs of all nodes that are kept in `live`, 100,000 at most. NULL: no step has outputs. Any thread. */
+KeptFiles *kept_files_new(Engine *engine, LiveRun *live, const RunKept *kept);
+void kept_files_free(KeptFiles *files); /* NULL is a no-op */
+/* `done` is called once, later. False: there are none (`files` may be NULL), and it is not called. */
+bool kept_files_look(KeptFiles *files, KeptFilesDone done, void *arg);
+/* After it: a set of nodes of the earlier run, for run_retry. NULL: none is gone. */
+GHashTable *kept_files_gone(const KeptFiles *files);
+/* The files that are gone of the nodes `lost` (RunKept): a list of {"step", "artifact", "path"}, 100 at most. `live`: as it
+ * was for kept_files_new. */
+json_t *kept_files_name(const KeptFiles *files, const LiveRun *live, const GArray *lost);
 
 /* ---- run-artifacts.c ---- */
 
@@ -314,6 +333,8 @@ char *runs_reason(const char *class, const GError *error);
 bool runs_render(LiveRun *live, guint32 node, const json_t *contents, Rendered *ret, GError **error);
 /* The same for a fingerprint: the command keeps the templates of outputs, with `content` also those of inputs. */
 bool runs_render_key(LiveRun *live, guint32 node, bool content, Rendered *ret, GError **error);
+/* Where the output of a node lies whose result a retry kept, or the cache gave; the caller's. NULL: it has none. */
+char *runs_kept_output(LiveRun *live, guint32 node, const char *name);
 /* The value of a loop: an array, or a text that is one in JSON; a new reference. NULL without an error: its list is the
  * content of an artifact. */
 json_t *runs_loop_value(LiveRun *live, guint32 child, GError **error);

@@ -2,7 +2,9 @@
  *
  * Each instance of a DAG in the earlier run has a mark for each component in it. The marks are made downwards: the
  * component of `from`, and those with other parameters. Then they spread, the innermost DAGs first: to all that depends
- * on a marked component, and to the DAG around, on which others may depend. At last each row is kept or not, downwards. */
+ * on a marked component, and to the DAG around, on which others may depend. What runs also needs the files of what it
+ * depends on: if they are gone, that is marked, too, and downwards what wrote them. At last each row is kept or not,
+ * downwards. */
 #include "pipeline/run-retry.h"
 
 #include <string.h>
@@ -13,9 +15,13 @@
 enum {
         MARK_AGAIN = 1,   /* made again, with all that is in it */
         MARK_CHANGED = 2, /* something in it is made again */
+        MARK_RUNS = 4,    /* something of it has not succeeded */
+        MARK_GONE = 8,    /* an output of it, or of a step in it, is gone */
+        MARK_LOST = 16,   /* ... and something that runs depends on it: what wrote it is made again */
 };
 
-typedef enum { FATE_AGAIN, FATE_GOES_ON, FATE_KEPT } Fate;
+/* FATE_LOST: again, because an output of it is gone. */
+typedef enum { FATE_AGAIN, FATE_LOST, FATE_GOES_ON, FATE_KEPT } Fate;
 
 /* An instance of a DAG. */
 typedef struct {
@@ -24,7 +30,9 @@ typedef struct {
         guint32 matched; /* so many parts of `from` lead here; G_MAXUINT32: it is elsewhere */
         Fate fate;
         bool changed;
-        guint8 *marks; /* for each component in it */
+        guint8 *marks;  /* for each component in it */
+        guint32 *kept;  /* ... how many of its instances have succeeded or were skipped */
+        guint32 *count; /* ... how many it has as a loop whose list is known; 0: it is none */
 } Dag;
 
 typedef struct {
@@ -189,6 +197,8 @@ static void add_dag(Plan *plan, guint32 node, guint32 component, guint32 outer)
         else if (from && around->matched < from->n && from->parts[around->matched].component == component)
                 dag.matched = around->matched + 1;
         dag.marks = g_new0(guint8, body[1].children - body->children + 1);
+        dag.kept = g_new0(guint32, body[1].children - body->children + 1);
+        dag.count = g_new0(guint32, body[1].children - body->children + 1);
         for (guint32 i = body->children; i < body[1].children; i++)
                 if (has_changed(plan, i) ||
                     (from && dag.matched + 1 == from->n && from->parts[dag.matched].component == i))
@@ -210,6 +220,91 @@ static void find_dags(Plan *plan)
         }
 }
 
+/* ---- files that are gone ---- */
+
+static bool has_ended_well(const RunNodeRecord *row)
+{
+        return row->state == NODE_SUCCEEDED || row->state == NODE_SKIPPED;
+}
+
+static bool is_gone(const Plan *plan, const RunNodeRecord *row)
+{
+        return plan->retry->lost && g_hash_table_contains(plan->retry->lost, GUINT_TO_POINTER(row->node));
+}
+
+/* Also the DAGs around. */
+static void mark_gone(const Plan *plan, guint32 dag, guint32 component)
+{
+        for (;;) {
+                const Dag *at = dag_at(plan, dag);
+
+                *mark_of(plan, at, component) |= MARK_GONE;
+                if (dag == 0)
+                        return;
+                component = at->component;
+                dag = at->outer;
+        }
+}
+
+static void count_rows(const Plan *plan)
+{
+        for (guint i = 0; i < plan->retry->nodes->len; i++) {
+                const RunNodeRecord *row = plan->retry->nodes->pdata[i];
+                guint32 outer = dag_of(plan, row->dag);
+                Dag *around = outer == G_MAXUINT32 ? NULL : dag_at(plan, outer);
+
+                if (!around || !is_component_of(plan, around, row->component))
+                        continue;
+                around->kept[row->component - body_of(plan, around->component)->children] +=
+                        has_ended_well(row);
+                if (is_gone(plan, row))
+                        mark_gone(plan, outer, row->component);
+        }
+        for (guint i = 0; i < plan->retry->children->len; i++) {
+                const RunChildRecord *child = plan->retry->children->pdata[i];
+                guint32 outer = dag_of(plan, child->dag);
+                Dag *around = outer == G_MAXUINT32 ? NULL : dag_at(plan, outer);
+
+                if (around && is_component_of(plan, around, child->component))
+                        around->count[child->component - body_of(plan, around->component)->children] =
+                                child->count;
+        }
+}
+
+/* Which components run, and of which files are gone. */
+static void find_gone(const Plan *plan)
+{
+        if (!plan->retry->lost || g_hash_table_size(plan->retry->lost) == 0)
+                return;
+        count_rows(plan);
+        for (guint i = 0; i < plan->dags->len; i++) {
+                Dag *dag = dag_at(plan, i);
+                const Component *body = body_of(plan, dag->component);
+
+                for (guint32 k = 0; k < body[1].children - body->children; k++)
+                        if (dag->kept[k] < MAX(dag->count[k], 1))
+                                dag->marks[k] |= MARK_RUNS;
+        }
+}
+
+/* The component runs: what it depends on must have its files. */
+static void need(const Plan *plan, const Dag *dag, guint32 component, GArray *todo)
+{
+        const Component *at = &plan->now->components[component];
+
+        for (guint32 link = at->dependencies; link < at[1].dependencies; link++) {
+                guint32 dependency = plan->now->links[link];
+                guint8 *mark = mark_of(plan, dag, dependency);
+
+                if (!(*mark & MARK_GONE) || *mark & (MARK_AGAIN | MARK_LOST))
+                        continue;
+                *mark |= MARK_LOST | MARK_CHANGED;
+                g_array_append_val(todo, dependency);
+        }
+}
+
+/* ---- what a mark reaches ---- */
+
 /* To all that depends on the component in this DAG. */
 static void spread(const Plan *plan, const Dag *dag, guint32 component, GArray *todo)
 {
@@ -221,7 +316,7 @@ static void spread(const Plan *plan, const Dag *dag, guint32 component, GArray *
 
                 if (*mark & MARK_AGAIN)
                         continue;
-                *mark = MARK_AGAIN | MARK_CHANGED;
+                *mark |= MARK_AGAIN | MARK_CHANGED;
                 g_array_append_val(todo, dependant);
         }
 }
@@ -232,11 +327,17 @@ static void close_dag(const Plan *plan, Dag *dag)
         g_autoptr(GArray) todo = g_array_new(FALSE, FALSE, sizeof(guint32));
 
         for (guint32 i = body->children; i < body[1].children; i++)
-                if (*mark_of(plan, dag, i) & MARK_CHANGED)
+                if (*mark_of(plan, dag, i) & (MARK_CHANGED | MARK_RUNS))
                         g_array_append_val(todo, i);
-        dag->changed = todo->len > 0;
-        for (guint n = 0; n < todo->len; n++)
-                spread(plan, dag, g_array_index(todo, guint32, n), todo);
+        for (guint n = 0; n < todo->len; n++) {
+                guint32 component = g_array_index(todo, guint32, n);
+                bool changed = *mark_of(plan, dag, component) & MARK_CHANGED;
+
+                dag->changed |= changed;
+                if (changed)
+                        spread(plan, dag, component, todo);
+                need(plan, dag, component, todo);
+        }
 }
 
 static void close_dags(Plan *plan)
@@ -250,6 +351,28 @@ static void close_dags(Plan *plan)
         }
 }
 
+/* In a DAG whose files are needed around it, the steps whose files are gone, with what depends on them. */
+static void lose_inside(Plan *plan)
+{
+        for (guint n = 1; n < plan->dags->len; n++) {
+                Dag *dag = dag_at(plan, n);
+                const Component *body = body_of(plan, dag->component);
+                bool any = false;
+
+                if (!(*mark_of(plan, dag_at(plan, dag->outer), dag->component) & MARK_LOST))
+                        continue;
+                for (guint32 i = body->children; i < body[1].children; i++) {
+                        guint8 *mark = mark_of(plan, dag, i);
+
+                        if (*mark & MARK_GONE)
+                                *mark |= MARK_LOST | MARK_CHANGED;
+                        any |= *mark & MARK_GONE;
+                }
+                if (any)
+                        close_dag(plan, dag);
+        }
+}
+
 /* ---- what becomes of each row ---- */
 
 static Fate fate_of(const Plan *plan, const RunNodeRecord *row, const Dag *around, const Dag *inner)
@@ -258,7 +381,9 @@ static Fate fate_of(const Plan *plan, const RunNodeRecord *row, const Dag *aroun
                 return around->fate;
         if (*mark_of(plan, around, row->component) & MARK_AGAIN)
                 return FATE_AGAIN;
-        if (row->state == NODE_SUCCEEDED || row->state == NODE_SKIPPED)
+        if (*mark_of(plan, around, row->component) & MARK_LOST && is_gone(plan, row))
+                return FATE_LOST;
+        if (has_ended_well(row))
                 return inner && inner->changed ? FATE_GOES_ON : FATE_KEPT;
         return inner ? FATE_GOES_ON : FATE_AGAIN;
 }
@@ -285,9 +410,16 @@ static void decide(Plan *plan)
 
 /* ---- the rows of the new run ---- */
 
+/* A row of the new run, and its node in the earlier one. */
+typedef struct {
+        RunNodeRecord *row;
+        guint32 earlier;
+} NewRow;
+
 typedef struct {
         const Plan *plan;
         RunKept *kept;
+        GArray *rows;        /* NewRow */
         GHashTable *loops;   /* (dag, component) of the earlier run -> RunChildRecord of it */
         GHashTable *firsts;  /* the same -> the first node in the new run, for those that have begun */
         GHashTable *numbers; /* node of a DAG -> its number in the new run */
@@ -378,12 +510,12 @@ static void take_row(Renumber *renumber, const RunNodeRecord *row, bool kept)
                 g_hash_table_insert(renumber->numbers, GUINT_TO_POINTER(row->node),
                                     GUINT_TO_POINTER(copy->node));
         renumber->kept->kept += kept && row->job;
-        g_ptr_array_add(renumber->kept->nodes, copy);
+        g_array_append_vals(renumber->rows, &(NewRow){ copy, row->node }, 1);
 }
 
-static gint compare_nodes(gconstpointer a, gconstpointer b)
+static gint compare_rows(gconstpointer a, gconstpointer b)
 {
-        guint32 left = (*(RunNodeRecord *const *)a)->node, right = (*(RunNodeRecord *const *)b)->node;
+        guint32 left = ((const NewRow *)a)->row->node, right = ((const NewRow *)b)->row->node;
 
         return left < right ? -1 : left > right;
 }
@@ -398,22 +530,48 @@ static void free_child(gpointer child)
         run_child_record_free(child);
 }
 
+static void take_fates(Renumber *renumber)
+{
+        const Plan *plan = renumber->plan;
+        const GPtrArray *nodes = plan->retry->nodes;
+
+        for (guint i = 0; i < nodes->len; i++)
+                if (plan->fates[i] == FATE_KEPT || plan->fates[i] == FATE_GOES_ON)
+                        take_row(renumber, nodes->pdata[i], plan->fates[i] == FATE_KEPT);
+                else if (plan->fates[i] == FATE_LOST)
+                        g_array_append_val(renumber->kept->lost,
+                                           ((const RunNodeRecord *)nodes->pdata[i])->node);
+}
+
+/* In the order of the nodes. */
+static void sort_rows(Renumber *renumber)
+{
+        g_array_sort(renumber->rows, compare_rows);
+        for (guint i = 0; i < renumber->rows->len; i++) {
+                const NewRow *at = &g_array_index(renumber->rows, NewRow, i);
+
+                g_ptr_array_add(renumber->kept->nodes, at->row);
+                g_array_append_val(renumber->kept->earlier, at->earlier);
+        }
+}
+
 static void take_rows(const Plan *plan, RunKept *ret)
 {
         Renumber renumber = { .plan = plan, .kept = ret, .next = RUN_POST + 1 };
-        const GPtrArray *nodes = plan->retry->nodes;
 
         ret->nodes = g_ptr_array_new_with_free_func(free_node);
         ret->children = g_ptr_array_new_with_free_func(free_child);
+        ret->earlier = g_array_new(FALSE, FALSE, sizeof(guint32));
+        ret->lost = g_array_new(FALSE, FALSE, sizeof(guint32));
         ret->kept = 0;
         renumber.loops = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
         renumber.firsts = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
         renumber.numbers = g_hash_table_new(NULL, NULL);
+        renumber.rows = g_array_new(FALSE, FALSE, sizeof(NewRow));
         find_loops(&renumber);
-        for (guint i = 0; i < nodes->len; i++)
-                if (plan->fates[i] != FATE_AGAIN)
-                        take_row(&renumber, nodes->pdata[i], plan->fates[i] == FATE_KEPT);
-        g_ptr_array_sort(ret->nodes, compare_nodes);
+        take_fates(&renumber);
+        sort_rows(&renumber);
+        g_array_unref(renumber.rows);
         g_hash_table_unref(renumber.loops);
         g_hash_table_unref(renumber.firsts);
         g_hash_table_unref(renumber.numbers);
@@ -423,6 +581,8 @@ void run_kept_clear(RunKept *kept)
 {
         g_clear_pointer(&kept->nodes, g_ptr_array_unref);
         g_clear_pointer(&kept->children, g_ptr_array_unref);
+        g_clear_pointer(&kept->earlier, g_array_unref);
+        g_clear_pointer(&kept->lost, g_array_unref);
 }
 
 static bool is_same_text(const Definition *was, const Definition *now)
@@ -438,6 +598,8 @@ static bool is_same_text(const Definition *was, const Definition *now)
 static void clear_dag(gpointer dag)
 {
         g_free(((Dag *)dag)->marks);
+        g_free(((Dag *)dag)->kept);
+        g_free(((Dag *)dag)->count);
 }
 
 bool run_retry(const RunRetry *retry, RunKept *ret, GError **error)
@@ -452,7 +614,9 @@ bool run_retry(const RunRetry *retry, RunKept *ret, GError **error)
         plan.by_node = g_hash_table_new(NULL, NULL);
         find_changed(&plan);
         find_dags(&plan);
+        find_gone(&plan);
         close_dags(&plan);
+        lose_inside(&plan);
         decide(&plan);
         take_rows(&plan, ret);
         g_array_unref(plan.dags);

@@ -5,7 +5,8 @@
  * Nodes that succeeded or were skipped are kept. A DAG that failed or was stopped goes on: what is kept in it stays, the
  * rest is made again. All other nodes, and post_process, are made again. With `from`, this component is made again
  * whatever its state, and so is all that depends on it. The same holds for components that use a parameter with another
- * value. The rules: doc/reference/pipelines.md, "Retry". */
+ * value, and for steps whose output files are gone, if something that runs depends on them. The rules:
+ * doc/reference/pipelines.md, "Retry". */
 #pragma once
 
 #include "model/run-record.h"
@@ -21,12 +22,15 @@ typedef struct {
         const GPtrArray *nodes;      /* RunNodeRecord, all of the earlier run, in order of index */
         const GPtrArray *children;   /* RunChildRecord, all of it */
         const StepPath *from;        /* or NULL */
+        GHashTable *lost; /* a set of nodes of the earlier run, of which an output is gone; or NULL: none is */
 } RunRetry;
 
 typedef struct {
         GPtrArray *nodes;    /* RunNodeRecord, in order of index; numbered without gaps but those of loops */
         GPtrArray *children; /* RunChildRecord, loops only, in order of their first node */
         guint32 kept;        /* steps that are not made again */
+        GArray *earlier; /* guint32, for each row in `nodes`: its node in the earlier run */
+        GArray *lost;    /* guint32: nodes of the earlier run that are made again because an output is gone */
 } RunKept;
 void run_kept_clear(RunKept *kept);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RunKept, run_kept_clear)

@@ -62,6 +62,7 @@ static bool put_pauses(Api *api, const RunRecord *run, const RunText *text, json
         json_object_set_new(reply, "break_before", list_of(control, "before"));
         json_object_set_new(reply, "break_after", list_of(control, "after"));
         json_object_set_new(reply, "missed_breakpoints", list_of(control, "missed"));
+        json_object_set_new(reply, "lost_outputs", list_of(control, "lost"));
         json_object_set_new(reply, "changed_parameters",
                             json_is_object(parameters) ? json_incref(parameters) : json_object());
         json_object_set_new(reply, "single_steps",

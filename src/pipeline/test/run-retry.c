@@ -12,6 +12,7 @@ typedef struct {
         const char *name, *text, *fails;
         const char *from, *parameters; /* JSON with ' for "; or NULL */
         const char *kept; /* the rows of the new run in their order; + behind a DAG that goes on */
+        const char *gone; /* instances whose output is gone; or NULL */
 } Case;
 
 #define HEAD "name: p\ndocker_env: i\nfailure_options: {strategy: continue}\n"
@@ -25,6 +26,13 @@ typedef struct {
 #define LOOPED_DAG                                                                                           \
         HEAD "entry_points:\n  d:\n    loop_argument: [1, 2]\n    entry_points:\n      x: {command: c}\n"    \
              "      y: {command: c, deps: x}\n  e: {command: c, deps: d}\n"
+#define FORK                                                                                                 \
+        HEAD "entry_points:\n  a: {command: c}\n  b: {command: c, deps: a}\n  c: {command: c, deps: a}\n"
+#define AFTER                                                                                                \
+        HEAD "entry_points:\n  a: {command: c}\n  b: {command: c, deps: a, loop_argument: [1, 2]}\n"
+#define INSIDE                                                                                                 \
+        HEAD "entry_points:\n  a: {command: c}\n  d:\n    deps: a\n    entry_points:\n      x: {command: c}\n" \
+             "      y: {command: c, deps: x}\n"
 #define PARAMETERS                                                                                           \
         HEAD "entry_points:\n  a: {command: c, parameters: {n: 1, m: 5}}\n"                                  \
              "  b: {command: c, deps: a, parameters: {k: '{{a.n}}'}}\n"                                      \
@@ -61,6 +69,20 @@ static const Case cases[] = {
         { "a parameter of a DAG", PARAMETERS, "", NULL, "{'d.n': 2}", "a c d+ d.y d.z b" },
         { "a parameter of several", PARAMETERS, "", NULL, "{'n': 9}", "c d+ d.y d.z" },
         { "a parameter of a reference", LIBRARY, "", NULL, "{'r.n': 4}", "s s.x s.y" },
+        { "files that nobody needs are gone", CHAIN, "c", NULL, NULL, "a d b", "a,d" },
+        { "files that a step needs are gone", CHAIN, "c", NULL, NULL, "a d", "b" },
+        { "what wrote them needs files that are gone", CHAIN, "c", NULL, NULL, "d", "a,b" },
+        { "files that a later step needs are gone", CHAIN, "", "b", NULL, "d", "a" },
+        { "no step failed, only post_process", CHAIN, "p", NULL, NULL, "a d b c", "a,b,c,d" },
+        { "files of a step beside one that is kept", FORK, "c", NULL, NULL, "", "a" },
+        { "files of an item are gone", LOOP, "b", NULL, NULL, "a-0", "a-1" },
+        { "an item needs files that are gone", AFTER, "b-1", NULL, NULL, "", "a" },
+        { "a step in a DAG needs files from outside", INSIDE, "y", NULL, NULL, "", "a" },
+        { "files of a DAG are gone", NESTED, "e", NULL, NULL, "d+ d.x d.z f", "d.y" },
+        { "files in a DAG that are needed again in it", NESTED, "e", NULL, NULL, "d+ d.z f", "d.x,d.y" },
+        { "files in a DAG that only the DAG uses", NESTED, "f", NULL, NULL, "d d.x d.z d.y e", "d.x" },
+        { "files of an item of a DAG are gone", LOOPED_DAG, "e", NULL, NULL, "d-0 d-1+ d-0.x d-1.x d-0.y",
+          "d-1.y" },
         { "from inside of a reference", LIBRARY, "", "s.x", NULL, "r r.x r.y s+ s.y" },
 };
 
@@ -149,6 +171,22 @@ static void add_node(const Play *play, GPtrArray *nodes, guint32 index)
         g_ptr_array_add(nodes, row);
 }
 
+/* The nodes of `gone`. */
+static GHashTable *lost_of(const Play *play)
+{
+        g_auto(GStrv) names = g_strsplit(play->at->gone ? play->at->gone : "", ",", -1);
+        GHashTable *lost = g_hash_table_new(NULL, NULL);
+
+        for (guint32 i = RUN_POST + 1; i < run_nodes(play->run); i++) {
+                g_autofree char *path = path_of(play, i);
+
+                if (g_strv_contains((const char *const *)names, path))
+                        g_hash_table_add(lost, GUINT_TO_POINTER(i));
+        }
+        g_assert_cmpuint(g_hash_table_size(lost), ==, play->at->gone ? g_strv_length(names) : 0);
+        return lost;
+}
+
 static void add_children(const Play *play, GPtrArray *children)
 {
         for (guint32 d = 0; d < run_dags(play->run); d++)
@@ -202,6 +240,7 @@ static void play_case(const Case *at)
         Play play = { at, was, run_new(was, 1000) };
         g_autoptr(GPtrArray) nodes = g_ptr_array_new_with_free_func(free_node),
                              children = g_ptr_array_new_with_free_func(g_free);
+        g_autoptr(GHashTable) lost = NULL;
         g_auto(RunKept) kept = { 0 };
         g_autoptr(GError) error = NULL;
         g_autofree char *text = NULL;
@@ -214,6 +253,7 @@ static void play_case(const Case *at)
         for (guint32 i = RUN_POST + 1; i < run_nodes(play.run); i++)
                 add_node(&play, nodes, i);
         add_children(&play, children);
+        lost = lost_of(&play);
         if (at->from)
                 g_assert_true(run_retry_from(now, at->from, &from, &error));
         g_assert_true(run_retry(&(RunRetry){ .was = was,
@@ -221,8 +261,10 @@ static void play_case(const Case *at)
                                              .run = 5,
                                              .nodes = nodes,
                                              .children = children,
-                                             .from = at->from ? &from : NULL },
+                                             .from = at->from ? &from : NULL,
+                                             .lost = lost },
                                 &kept, &error));
+        g_assert_cmpuint(kept.earlier->len, ==, kept.nodes->len);
         text = kept_text(&play, &kept);
         if (strcmp(text, at->kept) != 0)
                 g_error("%s: kept '%s', not '%s'", at->name, text, at->kept);
