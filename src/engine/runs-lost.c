@@ -4,9 +4,9 @@
 #include "engine/runs.h"
 
 enum {
-        PART = 1000,       /* files of a question to the workers */
+        PART = 1000,        /* files of a question to the workers */
         FILES_MAX = 100000, /* files that are looked at; the others count as there */
-        NAMED_MAX = 100,   /* steps that are named */
+        NAMED_MAX = 100,    /* steps that are named */
 };
 
 /* An output of a node that is kept. */
@@ -52,9 +52,8 @@ static void add_outputs(KeptFiles *files, LiveRun *live, guint32 node, guint32 e
         for (guint32 k = definition->components[target].variables;
              k < definition->components[target + 1].variables; k++) {
                 const char *name = definition_text(definition, definition->variables[k].name);
-                char *path = definition->variables[k].role == ROLE_OUTPUT
-                                     ? runs_kept_output(live, node, name)
-                                     : NULL;
+                char *path = definition->variables[k].role == ROLE_OUTPUT ? runs_kept_output(live, node, name)
+                                                                          : NULL;
 
                 if (path)
                         g_array_append_vals(files->files, &(KeptFile){ node, earlier, name, path }, 1);
@@ -117,13 +116,12 @@ static void ask(KeptFiles *files)
                 json_object_set_new(paths, index,
                                     json_string(g_array_index(files->files, KeptFile, files->at).path));
         }
-        run_files_post(files->engine,
-                       &(FilesRequest){ .ticket = { .answered = note_looked, .arg = files },
-                                        .kind = FILES_STAT,
-                                        .user = files->user,
-                                        .fs = files->fs,
-                                        .paths = paths,
-                                        .unnamed = true });
+        run_files_post(files->engine, &(FilesRequest){ .ticket = { .answered = note_looked, .arg = files },
+                                                       .kind = FILES_STAT,
+                                                       .user = files->user,
+                                                       .fs = files->fs,
+                                                       .paths = paths,
+                                                       .unnamed = true });
 }
 
 bool kept_files_look(KeptFiles *files, KeptFilesDone done, void *arg)
@@ -148,8 +146,7 @@ GHashTable *kept_files_gone(const KeptFiles *files)
         for (guint i = 0; i < files->gone->len; i++) {
                 guint32 at = g_array_index(files->gone, guint32, i);
 
-                g_hash_table_add(nodes,
-                                 GUINT_TO_POINTER(g_array_index(files->files, KeptFile, at).earlier));
+                g_hash_table_add(nodes, GUINT_TO_POINTER(g_array_index(files->files, KeptFile, at).earlier));
         }
         return nodes;
 }

@@ -135,9 +135,9 @@ typedef struct LiveRun {
         RunBreaks *breaks;            /* what record->control says; or NULL */
         json_t *missed;               /* breakpoints at which it does not pause, see runs-missed.c; or NULL */
         bool breaks_looked;           /* nothing has changed for them since they were looked at */
-        json_t *lost; /* of a retry: steps that run again since a file is gone, see runs-lost.c; or NULL */
-        json_t *edits;                /* parameters that were changed, as in RenderContext; or NULL */
-        GArray *paused;               /* guint32: children that have paused in this batch, for the event */
+        json_t *lost;   /* of a retry: steps that run again since a file is gone, see runs-lost.c; or NULL */
+        json_t *edits;  /* parameters that were changed, as in RenderContext; or NULL */
+        GArray *paused; /* guint32: children that have paused in this batch, for the event */
         GHashTable *makers; /* node -> GRefString: the run whose result a retry kept, by its id; NULL: none */
         RunKept *kept; /* of a retry: what is copied into the store while nobody sees the run; else NULL */
         guint kept_at; /* rows of it that were copied: first those of `nodes`, then `children` */

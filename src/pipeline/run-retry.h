@@ -22,15 +22,16 @@ typedef struct {
         const GPtrArray *nodes;      /* RunNodeRecord, all of the earlier run, in order of index */
         const GPtrArray *children;   /* RunChildRecord, all of it */
         const StepPath *from;        /* or NULL */
-        GHashTable *lost; /* a set of nodes of the earlier run, of which an output is gone; or NULL: none is */
+        GHashTable
+                *lost; /* a set of nodes of the earlier run, of which an output is gone; or NULL: none is */
 } RunRetry;
 
 typedef struct {
         GPtrArray *nodes;    /* RunNodeRecord, in order of index; numbered without gaps but those of loops */
         GPtrArray *children; /* RunChildRecord, loops only, in order of their first node */
         guint32 kept;        /* steps that are not made again */
-        GArray *earlier; /* guint32, for each row in `nodes`: its node in the earlier run */
-        GArray *lost;    /* guint32: nodes of the earlier run that are made again because an output is gone */
+        GArray *earlier;     /* guint32, for each row in `nodes`: its node in the earlier run */
+        GArray *lost; /* guint32: nodes of the earlier run that are made again because an output is gone */
 } RunKept;
 void run_kept_clear(RunKept *kept);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(RunKept, run_kept_clear)

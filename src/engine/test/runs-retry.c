@@ -279,8 +279,8 @@ static void test_retry_cost(void)
 /* The file that the item of the loop `a` would have written, on the file system. The caller's. */
 static char *item_path(const char *run, guint number)
 {
-        g_autofree char *runtime = number == 0 ? g_strdup("p.entry_points.a")
-                                               : g_strdup_printf("p.entry_points.a-%u", number);
+        g_autofree char *runtime =
+                number == 0 ? g_strdup("p.entry_points.a") : g_strdup_printf("p.entry_points.a-%u", number);
         g_autofree char *md5 = g_compute_checksum_for_string(G_CHECKSUM_MD5, runtime, -1);
 
         return g_strdup_printf(".pipeline/%s/p/a-%u-%s/o", run, number, md5);

@@ -26,10 +26,8 @@ typedef struct {
 #define LOOPED_DAG                                                                                           \
         HEAD "entry_points:\n  d:\n    loop_argument: [1, 2]\n    entry_points:\n      x: {command: c}\n"    \
              "      y: {command: c, deps: x}\n  e: {command: c, deps: d}\n"
-#define FORK                                                                                                 \
-        HEAD "entry_points:\n  a: {command: c}\n  b: {command: c, deps: a}\n  c: {command: c, deps: a}\n"
-#define AFTER                                                                                                \
-        HEAD "entry_points:\n  a: {command: c}\n  b: {command: c, deps: a, loop_argument: [1, 2]}\n"
+#define FORK HEAD "entry_points:\n  a: {command: c}\n  b: {command: c, deps: a}\n  c: {command: c, deps: a}\n"
+#define AFTER HEAD "entry_points:\n  a: {command: c}\n  b: {command: c, deps: a, loop_argument: [1, 2]}\n"
 #define INSIDE                                                                                                 \
         HEAD "entry_points:\n  a: {command: c}\n  d:\n    deps: a\n    entry_points:\n      x: {command: c}\n" \
              "      y: {command: c, deps: x}\n"
