@@ -29,7 +29,7 @@ from paddlecloud.pipeline import (
     MainFS,
     Parameter,
     Pipeline,
-    errors,
+    emit,
     loop,
     post_process,
     when,
@@ -1003,12 +1003,51 @@ def test_another_class_of_errors():
     class Other(DSLError):
         pass
 
-    errors.use(Other)
-    try:
-        with pytest.raises(Other):
-            FailureOptions("foo")
-    finally:
-        errors.use(DSLError)
+    class OtherStep(ContainerStep):
+        _error = Other
+
+    class OtherPipeline(Pipeline):
+        _error = Other
+
+        def check(self):
+            return emit.to_yaml({"a": object()})
+
+    class OtherParameter(Parameter):
+        _error = Other
+
+    def raised(call):
+        with pytest.raises(DSLError) as found:
+            call()
+        return type(found.value)
+
+    made = []
+    other = OtherPipeline(name="p", docker_env="i")(lambda: made.append(OtherStep("s", command="c")))()
+    (step,) = made
+    own = ContainerStep("own", command="c", parameters={"p": 1})
+    for call in (
+        lambda: OtherStep("a b"),
+        lambda: OtherStep("s", parameters={"p": own}),
+        lambda: OtherParameter("x", int),
+        lambda: str(OtherParameter(1)),
+        lambda: OtherPipeline(name="1st"),
+        lambda: step.after(),
+        lambda: step.parameters["none"],
+        lambda: step.parameters.update(p=True),
+        lambda: step.env.update(A=1),
+        lambda: other.add_env({"A": 1}),
+        lambda: other.compile("a.txt"),
+        other.check,
+    ):
+        assert raised(call) is Other
+    for call in (
+        lambda: ContainerStep("a b"),
+        lambda: own.parameters.update(p=True),
+        lambda: own.env.update(A=1),
+        lambda: own.inputs.update(i=step),
+        lambda: FailureOptions("foo"),
+        lambda: Pipeline(name="p")(lambda: OtherStep("s", command="c"))().compile(),
+    ):
+        assert raised(call) is DSLError
     assert FAIL_FAST == "fail_fast"
 
 

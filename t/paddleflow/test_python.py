@@ -15,7 +15,7 @@ import time
 
 import pytest
 from conftest import PATIENCE, ROOT, wait_for
-from paddlecloud.pipeline.errors import DSLError, use
+from paddlecloud.pipeline import ContainerStep, DSLError
 
 from paddleflow.client import LOCAL_TIME, PASSWORD, RFC3339, fresh, matches
 from paddleflow.older import PLACE, load
@@ -27,14 +27,6 @@ def load_part(name):
 
 older = load()
 Refusal = load_part("common.exception").PaddleFlowSDKException
-
-
-@pytest.fixture(autouse=True)
-def own_errors():
-    """The older module makes the errors of paddlecloud.pipeline its own, for the whole process: not beyond these tests."""
-    use(load_part("pipeline.dsl").PipelineDSLError)
-    yield
-    use(DSLError)
 
 
 # doc/reference/paddleflow-api.md, "The Python module".
@@ -784,6 +776,28 @@ def test_what_a_description_sends(client, flow, tmp_path):
         lambda: described().run(str(tmp_path / "none.ini")),
     ):
         assert refused("PipelineDSLError", wrong).get_message()
+
+
+def test_each_module_has_its_own_errors():
+    """Both are imported here: that of a class is raised, also by its maps, and those of paddlecloud.pipeline are no refusals."""
+    dsl = load_part("pipeline")
+    step = dsl.ContainerStep("a", command="true", parameters={"n": 1})
+    for wrong in (
+        lambda: dsl.Parameter("x", "int"),
+        lambda: step.parameters.update(m=True),
+        lambda: step.parameters["none"],
+        lambda: step.env.update(A=1),
+        lambda: dsl.DAG("a b"),
+        lambda: dsl.ExtraFS(""),
+        lambda: dsl.CacheOptions(max_expired_time="x"),
+        lambda: str(dsl.Artifact()),
+        lambda: dsl.Pipeline(name="p")(lambda: dsl.ContainerStep("a", command="true"))().compile(),
+    ):
+        assert isinstance(refused("PipelineDSLError", wrong), DSLError)
+    with pytest.raises(DSLError) as raised:
+        ContainerStep("a b")
+    assert type(raised.value) is DSLError
+    assert isinstance(dsl.ExtraFS("data"), dsl.MainFS)
 
 
 # -- the configuration file

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Match, Optional
 from .component import Component
 from .condition import check_templates
 from .dag import DAG
-from .errors import DSLError, fault
+from .errors import DSLError, fault, message_of
 from .programs import Programs
 from .step import Step
 from .values import PLACEHOLDER, Artifact, Bound, LoopItem, Parameter, code_of, with_system_variables
@@ -145,7 +145,7 @@ class Compiler:
         try:
             made = self._text(node, text, "condition")
         except DSLError as error:
-            raise (error if error.place else fault(str(error), place)) from None
+            raise (error if error.place else fault(message_of(error), place)) from None
         check_templates(str(node), made, {**node.parameters, **node.inputs}, place)
         return made
 

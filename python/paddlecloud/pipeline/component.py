@@ -1,24 +1,27 @@
 """What steps and DAGs have in common."""
 
 import json
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Type, Union
 
 from . import context, names
 from .condition import check_condition
-from .errors import fault, place_of_caller
+from .errors import DSLError, Raising, fault, place_of_caller
 from .maps import DagOutputMap, InputMap, OutputMap, ParameterMap
 from .values import PLACEHOLDER, TEMPLATE, Artifact, LoopItem, Parameter, Value, check_list
 
 Loop = Union[List[Any], str, Parameter, Artifact, LoopItem, "LoopArgument", "Component"]
 
 
-class LoopArgument:
+class LoopArgument(Raising):
     """The loop of a component: it is executed once for each item of `argument`, and `item` stands for the item in texts and parameters."""
 
     def __init__(self, component: "Component", argument: Union[List[Any], str, Parameter, Artifact, LoopItem]) -> None:
         self.component = component
         self.argument = argument
         self.item = LoopItem(component)
+
+    def _error_class(self) -> Optional[Type[DSLError]]:
+        return self.component._error_class()
 
     def __repr__(self) -> str:
         return f"<LoopArgument of {self.component.said}: {self.argument!r}>"
@@ -31,7 +34,7 @@ def _is_json_list(text: str) -> bool:
         return False
 
 
-class Component:
+class Component(Raising):
     """A step or a DAG. One that is made inside of a DAG or of the function of a pipeline belongs to it.
 
     `inputs`, `outputs` and `parameters` are maps by name. `condition` is a text such as f"{step.parameters['n']} > 3"; if it is false, the

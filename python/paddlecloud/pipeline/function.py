@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 from . import context, names
 from .component import Component
 from .dag import _free_name, loop
-from .errors import fault
+from .errors import fault, message_of
 from .kinds import check_result, encoded, fits, hints_of, item_of, kind_of, outputs_of
 from .options import CacheOptions, ExtraFS
 from .programs import FOLDER, Programs
@@ -326,7 +326,7 @@ def _check(function: Any, options: Mapping[str, Any]) -> None:
         check_result(function.__name__, hints_of(function).get("return"))
         StepProgram(function, lenient=True)
     except ValueError as error:
-        raise fault(str(getattr(error, "message", error)), place_of(function)) from None
+        raise fault(message_of(error), place_of(function)) from None
 
 
 def _kind_said(value: Any) -> str:

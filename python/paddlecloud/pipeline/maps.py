@@ -1,9 +1,9 @@
 """The parameters, inputs, outputs and variables of a component, by name."""
 
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, MutableMapping, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, MutableMapping, Optional, Type, TypeVar, Union
 
 from . import names
-from .errors import fault
+from .errors import DSLError, Raising, fault
 from .values import Artifact, Bound, LoopItem, Parameter, Value, check_value
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Kept = TypeVar("Kept", bound=Bound)
 
 
-class _Named(MutableMapping[str, Kept]):
+class _Named(Raising, MutableMapping[str, Kept]):
     """Named things of one component. A name is taken once in all of its maps, ignoring case. A name that is not there raises DSLError."""
 
     kind = ""
@@ -20,6 +20,9 @@ class _Named(MutableMapping[str, Kept]):
     def __init__(self, component: "Component") -> None:
         self._component = component
         self._items: Dict[str, Kept] = {}
+
+    def _error_class(self) -> Optional[Type[DSLError]]:
+        return self._component._error_class()
 
     def __getitem__(self, name: str) -> Kept:
         try:
@@ -152,12 +155,13 @@ class DagOutputMap(_Named[Artifact]):
         self._put(name, made)
 
 
-class EnvMap(MutableMapping[str, str]):
-    """Environment variables, of a step or of a pipeline (`where`, in words). Values are texts; a parameter or loop item becomes its
+class EnvMap(Raising, MutableMapping[str, str]):
+    """Environment variables, of a step or of a pipeline: `owner`, in words `where`. Values are texts; a parameter or loop item becomes its
     placeholder."""
 
-    def __init__(self, where: str, values: Optional[Mapping[str, Any]] = None) -> None:
+    def __init__(self, where: str, owner: Raising, values: Optional[Mapping[str, Any]] = None) -> None:
         self._where = where
+        self._error = owner._error_class()
         self._items: Dict[str, str] = {}
         self.update(values or {})
 

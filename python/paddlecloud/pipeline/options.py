@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, List, Optional, Sequence, Union
 
-from .errors import fault
+from .errors import Raising, fault
 
 FAIL_FAST = "fail_fast"
 FAIL_CONTINUE = "continue"
@@ -26,7 +26,7 @@ def _set(values: Dict[str, Any]) -> Dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-class FSScope:
+class FSScope(Raising):
     """A file system that a cache looks at: `path` (several separated by commas; None: all of it) below the root of the file system `name`."""
 
     def __init__(self, name: str, path: Optional[str] = None) -> None:
@@ -38,7 +38,7 @@ class FSScope:
         return _set({"name": self.name, "path": self.path})
 
 
-class CacheOptions:
+class CacheOptions(Raising):
     """Whether a step may take the result of an earlier run, and for how many seconds (-1: without end). `fs_scope` names what the step reads
     besides its inputs. `fingerprint` says how files are compared: "time" by their times (the default), "content" by what is in them."""
 
@@ -75,7 +75,7 @@ class CacheOptions:
         )
 
 
-class FailureOptions:
+class FailureOptions(Raising):
     """What a failed step leads to: FAIL_FAST stops all others, FAIL_CONTINUE leaves out what depends on it."""
 
     def __init__(self, strategy: str = FAIL_FAST) -> None:
@@ -88,7 +88,7 @@ class FailureOptions:
         return {"strategy": self.strategy}
 
 
-class MainFS:
+class MainFS(Raising):
     """The file system of artifacts: `sub_path` of the file system `name`, at `mount_path` in the steps."""
 
     def __init__(self, name: str, sub_path: Optional[str] = None, mount_path: Optional[str] = None) -> None:
@@ -123,7 +123,7 @@ def mounts_of(extra_fs: Union[ExtraFS, Sequence[ExtraFS], None]) -> List[ExtraFS
     return mounts
 
 
-class FSOptions:
+class FSOptions(Raising):
     """The file systems of a pipeline: that of its artifacts, and those that all steps see besides."""
 
     def __init__(

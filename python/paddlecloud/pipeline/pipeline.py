@@ -11,7 +11,7 @@ from .component import Component
 from .context import Scope, check_running, scopes
 from .dag import EntryPoints
 from .emit import to_yaml
-from .errors import fault
+from .errors import Raising, fault
 from .maps import EnvMap
 from .options import CacheOptions, FailureOptions, FSOptions
 from .programs import Programs
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Self = TypeVar("Self", bound="Pipeline")
 
 
-class Pipeline:
+class Pipeline(Raising):
     """A pipeline, as a decorator of the function that makes its steps; each call of the function gives a pipeline:
 
         @Pipeline(name="digits", docker_env="python:3.11")
@@ -61,7 +61,7 @@ class Pipeline:
         self.cache_options = _option(name, "cache_options", cache_options, CacheOptions)
         self.failure_options = _option(name, "failure_options", failure_options, FailureOptions)
         self.fs_options = _option(name, "fs_options", fs_options, FSOptions)
-        self._env = EnvMap(f"pipeline '{name}'", env)
+        self._env = EnvMap(f"pipeline '{name}'", self, env)
         self._post_process: Optional[Step] = None
         self._root = EntryPoints(self)
         self._maker: Optional[Callable[..., Pipeline]] = None  # the decorated function that made it
@@ -88,7 +88,7 @@ class Pipeline:
     def _fresh(self: Self) -> Self:
         """The same options without components. post_process stays if it was set here."""
         made = copy.copy(self)
-        made._env = EnvMap(f"pipeline '{self._name}'", self._env)
+        made._env = EnvMap(f"pipeline '{self._name}'", self, self._env)
         made._root = EntryPoints(made)
         return made
 

@@ -44,7 +44,7 @@ class Step(Component):
             raise fault(f"{self.said}: cache_options is {cache_options!r}; it is a CacheOptions")
         self.docker_env = docker_env
         self.command = command
-        self._env = EnvMap(self.said, env)
+        self._env = EnvMap(self.said, self, env)
         self.cache_options = cache_options
         self.extra_fs: List[ExtraFS] = mounts_of(extra_fs)
         self.retries = retries

@@ -8,7 +8,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Type, Union
 
-from .errors import fault
+from .errors import DSLError, Raising, fault
 
 if TYPE_CHECKING:
     from .component import Component
@@ -95,7 +95,7 @@ def check_value(where: str, value: object) -> Item:
     return value  # type: ignore[return-value]
 
 
-class OfTheRun:
+class OfTheRun(Raising):
     """What is only known in the run, so that Python cannot compute with it: each operator is a DSLError that says what to write instead."""
 
     def _said(self) -> str:
@@ -137,6 +137,10 @@ class Bound(OfTheRun):
     def __init__(self) -> None:
         self._component: Optional[Component] = None
         self._name = ""
+
+    def _error_class(self) -> Optional[Type[DSLError]]:
+        component = getattr(self, "_component", None)  # which a new one does not have yet
+        return self._error if self._error is not None or component is None else component._error_class()
 
     @property
     def component(self) -> Optional["Component"]:

@@ -4,28 +4,17 @@ from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Union
 
 import paddlecloud.pipeline
 from paddlecloud.pipeline import (
-    DAG,
     FAIL_CONTINUE,
     FAIL_FAST,
     PF_LOOP_ARGUMENT,
     PF_RUN_ID,
     PF_STEP_NAME,
     PF_USER_NAME,
-    Artifact,
-    CacheOptions,
     Component,
-    ContainerStep,
     DSLError,
-    ExtraFS,
-    FailureOptions,
-    FSOptions,
-    FSScope,
-    MainFS,
-    Parameter,
 )
 from paddlecloud.pipeline.context import check_running
 from paddlecloud.pipeline.emit import to_yaml
-from paddlecloud.pipeline.errors import use
 from paddlecloud.pipeline.pipeline import paths_of
 
 from ..common.exception import PaddleFlowSDKException
@@ -65,7 +54,53 @@ class PipelineDSLError(PaddleFlowSDKException, DSLError):
         super().__init__("PipelineDSLError", message)
 
 
-use(PipelineDSLError)
+class DAG(paddlecloud.pipeline.DAG):
+    __doc__ = paddlecloud.pipeline.DAG.__doc__
+    _error = PipelineDSLError
+
+
+class Artifact(paddlecloud.pipeline.Artifact):
+    __doc__ = paddlecloud.pipeline.Artifact.__doc__
+    _error = PipelineDSLError
+
+
+class CacheOptions(paddlecloud.pipeline.CacheOptions):
+    __doc__ = paddlecloud.pipeline.CacheOptions.__doc__
+    _error = PipelineDSLError
+
+
+class ContainerStep(paddlecloud.pipeline.ContainerStep):
+    __doc__ = paddlecloud.pipeline.ContainerStep.__doc__
+    _error = PipelineDSLError
+
+
+class FailureOptions(paddlecloud.pipeline.FailureOptions):
+    __doc__ = paddlecloud.pipeline.FailureOptions.__doc__
+    _error = PipelineDSLError
+
+
+class FSOptions(paddlecloud.pipeline.FSOptions):
+    __doc__ = paddlecloud.pipeline.FSOptions.__doc__
+    _error = PipelineDSLError
+
+
+class FSScope(paddlecloud.pipeline.FSScope):
+    __doc__ = paddlecloud.pipeline.FSScope.__doc__
+    _error = PipelineDSLError
+
+
+class MainFS(paddlecloud.pipeline.MainFS):
+    __doc__ = paddlecloud.pipeline.MainFS.__doc__
+    _error = PipelineDSLError
+
+
+class ExtraFS(paddlecloud.pipeline.ExtraFS, MainFS):
+    __doc__ = paddlecloud.pipeline.ExtraFS.__doc__
+
+
+class Parameter(paddlecloud.pipeline.Parameter):
+    __doc__ = paddlecloud.pipeline.Parameter.__doc__
+    _error = PipelineDSLError
 
 
 def _sorted(value: Any) -> Any:
@@ -78,6 +113,8 @@ def _sorted(value: Any) -> Any:
 class Pipeline(paddlecloud.pipeline.Pipeline):
     """As paddlecloud.pipeline.Pipeline. It runs and is stored by a client that logs in as `config` says, the path of an ini file (None:
     $HOME/.paddleflow/paddleflow.ini). Only root may give the `username` of another."""
+
+    _error = PipelineDSLError
 
     def run(  # type: ignore[override]
         self,
