@@ -87,7 +87,7 @@ typedef struct {
         json_t *list;    /* a text that is the list of a loop; or NULL */
         char *condition; /* or NULL */
 } RunAsk;
-void run_ask_clear(gpointer ask);
+void run_ask_clear(gpointer data); /* a RunAsk */
 
 /* What the live runs of one user are together. */
 typedef struct {
