@@ -333,13 +333,20 @@ def test_the_verbs(server, tmp_path, marks):
     assert done.returncode == 0, done.stderr
     second = done.stdout.split("\n")[0]
     assert re.search(rf"^a: kept from run {first}$", done.stdout, re.M), done.stdout
+    sent = f"it uses the definition and the files that were sent with run {first} at "
+    assert sent in done.stderr and sent in server.paddle("run", "retry", "again", "--from", "b").stderr
+    assert server.paddle("run", "wait", "again").returncode == 0
+    for option in ("-f", "--package-path"):
+        other = server.paddle("run", "retry", first, option, project)
+        assert other.returncode == 2 and "Changed files need a new run: `paddle run create`." in other.stderr
     assert not re.search(r"^a: running", done.stdout, re.M)
     shown = server.paddle("run", "show", "again").stdout
-    assert f"attempt 2 (retry of {first})" in shown and f"kept from run {first}" in shown
+    assert f"attempt 3 (retry of {second})" in shown and f"kept from run {first}" in shown
     assert server.paddle("run", "show", "--watch", first).returncode == 1  # it has failed
     refused = server.paddle("run", "delete", first)
     assert refused.returncode != 0 and second in refused.stderr
-    assert server.paddle("run", "delete", second, first).returncode == 0
+    third = server.paddle("run", "list", "--name", "again", "-o", "name").stdout.split()[0]
+    assert server.paddle("run", "delete", third, second, first).returncode == 0
 
 
 def test_a_directory_is_not_sent_if_it_is_not_wanted(server, tmp_path):

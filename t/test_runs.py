@@ -252,7 +252,8 @@ def test_filters_of_the_list(server, tmp_path):
 def test_the_verbs(server, tmp_path):
     text, _ = pipeline(tmp_path, "  a: {parameters: {n: 1}, command: 'exit {{n}}'}\n  b: {command: 'true', deps: a}\n")
     path = tmp_path / "pipeline.yaml"
-    path.write_text(text)
+    name = "verbs"
+    path.write_text(text.replace(text.split()[1], name, 1))
     done = server.paddle("run", "create", "-f", path, "-p", "a.n=0", "--follow")
     assert done.returncode == 0, done.stderr
     run = done.stdout.split("\n")[0]
@@ -267,9 +268,10 @@ def test_the_verbs(server, tmp_path):
     assert server.paddle("run", "wait", run, other).returncode == 1
     assert server.paddle("run", "list", "-o", "name").stdout.split()[:2] == [other, run]
     assert server.paddle("run", "stop", other).returncode == 1  # it has ended
-    newest = server.paddle("run", "delete", text.split()[1])  # by its name: the newest
-    assert newest.stdout == f"run {other} is deleted\n"
-    assert server.paddle("run", "delete", run).returncode == 0
+    several = server.paddle("run", "delete", name)  # the same command again would delete the next one
+    assert several.returncode == 1 and f"is the name of 2 runs, and none is deleted: {other}, {run}\n" in several.stderr
+    assert server.paddle("run", "delete", other).stdout == f"run {other} is deleted\n"
+    assert server.paddle("run", "delete", name).stdout == f"run {run} is deleted\n"  # no other run has it
     assert run not in server.paddle("run", "list", "-o", "name").stdout
     assert "pipeline.yaml" in server.paddle("run", "create", "-f", tmp_path / "no" / "pipeline.yaml").stderr
 

@@ -7,11 +7,14 @@
 #include "cli/listing.h"
 #include "cli/pipeline-file.h"
 #include "cli/pipeline-stored.h"
+#include "cli/question.h"
 #include "cli/run-follow.h"
 #include "cli/run-package.h"
 #include "cli/run-pause.h"
 #include "cli/verbs.h"
 #include "net/url.h"
+
+enum { NAMESAKES_MAX = 10 /* runs of one name that are named */ };
 
 typedef struct {
         Common common;
@@ -292,6 +295,54 @@ static const Option delete_options[] = {
         { 0 },
 };
 
+/* The caller's newest runs with this name, the newest first. */
+static json_t *namesakes(Cli *cli, const json_t *run, GError **error)
+{
+        g_autoptr(GString) path = g_string_new("/v1/runs");
+        g_autofree char *limit = g_strdup_printf("%d", NAMESAKES_MAX);
+        json_t *reply = NULL;
+
+        url_add_query(path, "name", text_of(run, "name"));
+        url_add_query(path, "limit", limit);
+        return http_call_json(cli->client, "GET", path->str, NULL, &reply, error) ? reply : NULL;
+}
+
+static bool refuse_name(const json_t *run, const json_t *others, GError **error)
+{
+        const json_t *items = json_object_get(others, "items"), *item;
+        g_autoptr(GString) ids = g_string_new(NULL);
+        size_t i;
+
+        json_array_foreach((json_t *)items, i, item)
+                g_string_append_printf(ids, "%s%s", i ? ", " : "", text_of(item, "id"));
+        return err_set(error, ERR_CONFLICT,
+                       "'%s' is the name of %s%zu runs, and none is deleted: %s%s\n"
+                       "Give the id: `paddle run delete %s`.",
+                       text_of(run, "name"), is_set(others, "next") ? "more than " : "",
+                       json_array_size(items), ids->str, is_set(others, "next") ? ", ..." : "",
+                       text_of(run, "id"));
+}
+
+/* Several runs have the name: the same command again would delete the next one. */
+static bool agree_to_name(Cli *cli, const json_t *run, GError **error)
+{
+        g_autoptr(json_t) others = namesakes(cli, run, error);
+        size_t n = json_array_size(json_object_get(others, "items"));
+        g_autofree char *question = NULL, *time = NULL;
+
+        if (!others || n <= 1)
+                return others != NULL;
+        if (!question_is_possible(cli))
+                return refuse_name(run, others, error);
+        time = local_time_text(run, "created_at");
+        question = g_strdup_printf("'%s' is the name of %s%zu runs. Delete the newest one, %s of %s? [y/N] ",
+                                   text_of(run, "name"), is_set(others, "next") ? "more than " : "", n,
+                                   text_of(run, "id"), time);
+        return question_agreed(question, false) ||
+               err_set(error, ERR_FAILED, "run %s is not deleted: you did not answer 'y'",
+                       text_of(run, "id"));
+}
+
 /* A name may mean another run a moment later, so the run is looked up first, and its id is said. */
 static bool delete_one(Cli *cli, const char *word, void *arg, GError **error)
 {
@@ -300,6 +351,8 @@ static bool delete_one(Cli *cli, const char *word, void *arg, GError **error)
         g_autoptr(json_t) run = NULL, reply = NULL;
 
         if (!http_call_json(cli->client, "GET", named, NULL, &run, error))
+                return false;
+        if (strcmp(text_of(run, "id"), word) != 0 && !agree_to_name(cli, run, error))
                 return false;
         path = run_path(text_of(run, "id"), options->force ? "?force=true" : "");
         if (!http_call_json(cli->client, "DELETE", path, NULL, &reply, error))
@@ -319,6 +372,8 @@ const Verb verb_run_delete = {
         .args = "RUN...",
         .summary = "Delete runs that have ended, with their jobs and logs",
         .about =
+                "RUN is an id, or the name of a run if no other run has it. If several have it, none is deleted; on a "
+                "terminal paddle asks whether to delete the newest one.\n\n"
                 "A run of which a retry keeps results is not deleted, unless --force is given: the retry then shows no logs "
                 "of these steps.",
         .options = delete_options,
