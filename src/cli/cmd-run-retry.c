@@ -14,7 +14,7 @@ typedef struct {
         Common common;
         char *from, *key;
         char *file, *directory; /* refused: a retry has the files of the first run */
-        GPtrArray *parameters; /* "NAME=VALUE" */
+        GPtrArray *parameters;  /* "NAME=VALUE" */
         GPtrArray *before, *after;
         bool follow;
 } RetryOptions;
@@ -90,10 +90,11 @@ static bool check_options(const RetryOptions *retry, GError **error)
 {
         if (!retry->file && !retry->directory)
                 return true;
-        return err_set(error, ERR_USAGE,
-                       "a retry takes no %s: it uses the definition and the files of the run that it retries\n"
-                       "Changed files need a new run: `paddle run create`.",
-                       retry->file ? "--file" : "--package-path");
+        return err_set(
+                error, ERR_USAGE,
+                "a retry takes no %s: it uses the definition and the files of the run that it retries\n"
+                "Changed files need a new run: `paddle run create`.",
+                retry->file ? "--file" : "--package-path");
 }
 
 static bool run_retry(Cli *cli, const void *target, char *const *words, GError **error)
