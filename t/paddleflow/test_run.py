@@ -215,8 +215,9 @@ def test_stop(flow):
     """C112, C113: a run that goes on is neither deleted nor retried; one that has ended is not stopped."""
     run = create(flow, named(LONG))
     wait_for(lambda: show(flow, run)["runtime"].get("wait", [{}])[0].get("status") == "running", PATIENCE, "the step")
-    refused(flow.delete(f"/run/{run}"), "ActionNotAllowed")
-    refused(flow.put(f"/run/{run}?action=retry"), "ActionNotAllowed")
+    says = f"run '{run}' has not ended: only a run that has ended can be"
+    assert refused(flow.delete(f"/run/{run}"), "ActionNotAllowed")["message"] == f"{says} deleted"
+    assert refused(flow.put(f"/run/{run}?action=retry"), "ActionNotAllowed")["message"] == f"{says} retried"
     good(flow.put(f"/run/{run}?action=stop", {"stopForce": True}), empty=True)
     assert finish(flow, run)["status"] == "terminated"
     refused(flow.put(f"/run/{run}?action=stop"), "ActionNotAllowed")
@@ -275,11 +276,25 @@ def test_retry(flow, tmp_path):
     assert kept == show(flow, first)["runtime"]["a"][0]["jobID"] != ""
     assert good(flow.get(f"/job/{kept}"), message=True).json["status"] == "succeeded"
     assert kept in {log["jobID"] for log in good(flow.get(f"/log/run/{second}")).json["runLog"]}
-    refused(flow.put(f"/run/{second}?action=retry"), "ActionNotAllowed")
+    says = f"run '{second}' has succeeded: there is nothing to retry. Create another run of its pipeline."
+    assert refused(flow.put(f"/run/{second}?action=retry"), "ActionNotAllowed")["message"] == says
     refused(flow.put(f"/run/{first}?action=again"), "InvalidArguments")
-    refused(flow.call("DELETE", f"/run/{first}", {"checkCache": True}), "ActionNotAllowed")
+    says = f"run '{first}' cannot be deleted: run '{second}' keeps results of it, as a retry or from the cache"
+    reply = flow.call("DELETE", f"/run/{first}", {"checkCache": True})
+    assert refused(reply, "ActionNotAllowed")["message"] == says
     good(flow.call("DELETE", f"/run/{first}", {"checkCache": False}), empty=True)
     assert show(flow, second)["runYaml"] == found["runYaml"]
+
+
+def test_the_own_interface_takes_these_ids(flow):
+    """A name that looks like one comes first."""
+    run = create(flow, named(TREE))
+    found = flow.server.get(f"/v1/runs/{run}").json
+    assert flow.server.get(f"/v1/runs/{found['id']}").json["id"] == found["id"] != run
+    finish(flow, run)
+    other = flow.server.post("/v1/runs", {"definition": f"name: {run}\nentry_points: {{a: {{command: 'true'}}}}\n"}).json
+    assert flow.server.get(f"/v1/runs/{run}").json["id"] == other["id"]
+    assert flow.server.get("/v1/runs/run-999999").status == 404
 
 
 # -- files

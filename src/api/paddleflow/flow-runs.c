@@ -21,7 +21,6 @@ static const CodeMap codes[] = {
         { ERR_CONFLICT, CODE_InvalidArguments },
         CODE_MAP_END,
 };
-static const CodeMap change_codes[] = { { ERR_NOT_FOUND, CODE_RunNotFound }, CODE_MAP_END };
 
 /* ---- states ---- */
 
@@ -460,15 +459,35 @@ static void show_one(HttpRequest *request, void *arg)
 
 /* ---- stop, retry, delete ---- */
 
+/* A request that the engine answers. */
+typedef struct {
+        PaddleFlow *flow;
+        HttpRequest *request;
+} Change;
+
+static Change *change_new(const Call *call)
+{
+        Change *change = g_new0(Change, 1);
+
+        *change = (Change){ call->flow, http_request_ref(call->request) };
+        return change;
+}
+
+static void change_free(Change *change)
+{
+        http_request_unref(change->request);
+        g_free(change);
+}
+
 static void change_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
 {
-        HttpRequest *request = arg;
+        Change *change = arg;
 
         if (error)
-                paddleflow_fail(request, g_error_copy(error), change_codes);
+                run_refuse(change->flow, change->request, error);
         else
-                paddleflow_reply_empty(request);
-        http_request_unref(request);
+                paddleflow_reply_empty(change->request);
+        change_free(change);
 }
 
 /* A body that may be missing; NULL with MalformedJSON. DELETE has one, too. */
@@ -507,29 +526,42 @@ static void stop(const Call *call, const RunRecord *run)
 
         if (body && check_stop(run, force, &error))
                 engine_stop_run(call->flow->engine, run->id, force, call->user, change_done,
-                                http_request_ref(call->request));
+                                change_new(call));
         else
                 call_fail(call, error);
 }
 
 static void retry_done(const RunRecord *run, bool repeated, const GError *error, void *arg)
 {
-        HttpRequest *request = arg;
+        Change *change = arg;
 
         if (error)
-                paddleflow_fail(request, g_error_copy(error), change_codes);
+                run_refuse(change->flow, change->request, error);
         else
-                reply_id(request, 200, run);
-        http_request_unref(request);
+                reply_id(change->request, 200, run);
+        change_free(change);
+}
+
+/* The engine's hint names options that this interface does not have. */
+static bool check_retry(const RunRecord *run, GError **error)
+{
+        g_autofree char *id = numbered_id_format("run", run->seq);
+
+        return run->state != NODE_SUCCEEDED ||
+               paddleflow_set(error, CODE_ActionNotAllowed,
+                              "run '%s' has succeeded: there is nothing to retry\n"
+                              "Create another run of its pipeline.",
+                              id);
 }
 
 static void retry(const Call *call, const RunRecord *run)
 {
         GError *error = NULL;
 
-        if (run_package_use(call->flow->store, call->flow->packages, run, &error))
+        if (check_retry(run, &error) &&
+            run_package_use(call->flow->store, call->flow->packages, run, &error))
                 engine_retry_run(call->flow->engine, &(EngineRetry){ .id = run->id }, retry_done,
-                                 http_request_ref(call->request));
+                                 change_new(call));
         else
                 call_fail(call, error);
 }
@@ -577,7 +609,7 @@ static void drop_run(HttpRequest *request, void *arg)
         run = body ? call_run(&call, call_param(&call, "runID"), &error) : NULL;
         if (run)
                 engine_delete_run(call.flow->engine, run->id, force, call.user, change_done,
-                                  http_request_ref(request));
+                                  change_new(&call));
         else
                 call_fail(&call, error);
 }

@@ -310,6 +310,8 @@ void yaml_way_unref(YamlWay *way); /* NULL is a no-op */
 Definition *run_compile(const RunRecord *run, GError **error);
 /* The whole run: answers, as a stream if it is large. On a thread of the thread pool. */
 void run_show(const Call *call, const RunRecord *run);
+/* run-refusal.c: fails the request with an error of the engine about a run, in the words of this interface. Any thread. */
+void run_refuse(PaddleFlow *flow, HttpRequest *request, const GError *error);
 
 /* ---- what works on threads of its own ---- */
 

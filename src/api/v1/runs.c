@@ -90,7 +90,15 @@ static json_t *format_whole(Api *api, const RunRecord *run, const RunText *text,
         return g_steal_pointer(&reply);
 }
 
-/* By its id, or the newest one of the caller with this name. */
+/* "run-000001", as PaddleFlow's interface names it. */
+static RunRecord *read_numbered(Api *api, const char *word)
+{
+        gint64 seq;
+
+        return numbered_id_parse("run", word, &seq) ? store_run_by_seq(api->store, seq, false, NULL) : NULL;
+}
+
+/* By its id, the newest one of the caller with this name, or by its id in PaddleFlow's interface. */
 static RunRecord *read_run(Api *api, const HttpCaller *caller, const char *word, GError **error)
 {
         RunQuery query = { .user = caller->user, .name = word, .limit = 1 };
@@ -109,6 +117,8 @@ static RunRecord *read_run(Api *api, const HttpCaller *caller, const char *word,
                         break;
                 query.before_seq = next;
         }
+        if (!run && err_is(missing, ERR_NOT_FOUND))
+                run = read_numbered(api, word);
         if (!run)
                 g_propagate_error(error, g_steal_pointer(&missing));
         return run;
