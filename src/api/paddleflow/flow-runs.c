@@ -558,8 +558,7 @@ static void retry(const Call *call, const RunRecord *run)
 {
         GError *error = NULL;
 
-        if (check_retry(run, &error) &&
-            run_package_use(call->flow->store, call->flow->packages, run, &error))
+        if (check_retry(run, &error) && run_package_use(call->flow->store, call->flow->packages, run, &error))
                 engine_retry_run(call->flow->engine, &(EngineRetry){ .id = run->id }, retry_done,
                                  change_new(call));
         else

@@ -9,7 +9,8 @@ static const CodeMap codes[] = { { ERR_NOT_FOUND, CODE_RunNotFound }, CODE_MAP_E
 /* "run-000001" in place of the engine's id; NULL: it is none, or there is no `store`. */
 static char *own_id(Store *store, const char *word)
 {
-        g_autoptr(RunRecord) run = store && id_is_valid(word) ? store_run_by_id(store, word, false, NULL) : NULL;
+        g_autoptr(RunRecord) run =
+                store && id_is_valid(word) ? store_run_by_id(store, word, false, NULL) : NULL;
 
         return run ? numbered_id_format("run", run->seq) : NULL;
 }
@@ -39,9 +40,8 @@ static GError *in_own_words(Store *store, const GError *error)
 {
         g_auto(GStrv) lines = g_strsplit(error->message, "\n", 2);
         g_autofree char *first = with_own_ids(store, lines[0] ? lines[0] : "");
-        g_autofree char *hint = lines[0] && lines[1] && !names_commands(lines[1])
-                                        ? with_own_ids(store, lines[1])
-                                        : NULL;
+        g_autofree char *hint =
+                lines[0] && lines[1] && !names_commands(lines[1]) ? with_own_ids(store, lines[1]) : NULL;
         GError *ret = NULL;
 
         paddleflow_set(&ret, code_of(error, codes), "%s%s%s", first, hint ? "\n" : "", hint ? hint : "");
