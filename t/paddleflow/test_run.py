@@ -292,7 +292,9 @@ def test_the_own_interface_takes_these_ids(flow):
     found = flow.server.get(f"/v1/runs/{run}").json
     assert flow.server.get(f"/v1/runs/{found['id']}").json["id"] == found["id"] != run
     finish(flow, run)
-    other = flow.server.post("/v1/runs", {"definition": f"name: {run}\nentry_points: {{a: {{command: 'true'}}}}\n"}).json
+    other = flow.server.post(
+        "/v1/runs", {"definition": f"name: {run}\nentry_points: {{a: {{command: 'true'}}}}\n"}
+    ).json
     assert flow.server.get(f"/v1/runs/{run}").json["id"] == other["id"]
     assert flow.server.get("/v1/runs/run-999999").status == 404
 
