@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import os
 import stat
 import tarfile
@@ -9,8 +10,9 @@ import zipfile
 
 import paddlecloud
 import pytest
-from conftest import wait_for
+from conftest import PATIENCE, wait_for
 from paddlecloud.package import of_directory
+from people import Person
 from seeds import noise
 
 HOST = "/v1/packages"
@@ -440,6 +442,48 @@ def test_links_and_modes_travel(shared_server, program):
     script = "sub/link && test -d empty && test -L sub/link && test ! -x train.py && echo good"
     shared_server.paddle("submit", "--follow", "--", script, cwd=program, check=0)
     assert shared_server.member_log(newest(shared_server)["id"]) == "ran\ngood\n"
+
+
+# -- packages that steps name
+
+
+def test_steps_use_the_packages_of_their_user(server):
+    """To know the hash of another user's package is not enough, in a run, a stored pipeline and its next version."""
+    owner, other = Person(server, "owner"), Person(server, "other")
+    data = b"only for the owner\n"
+    content = hashlib.blake2b(data, digest_size=32).hexdigest()
+    manifest = f"paddle-package 1\nf 644 {len(data)} {content} secret\n"
+    package = hashlib.blake2b(manifest.encode(), digest_size=32).hexdigest()
+    binary = {**owner.headers, "Content-Type": "application/octet-stream"}
+
+    def post(person, path, body):
+        headers = {**person.headers, "Content-Type": "application/json"}
+        return server.request("POST", path, json.dumps(body), headers=headers)
+
+    def text(hash_, name="p"):
+        return (
+            f"name: {name}\nentry_points:\n  d: {{entry_points: {{a: {{command: cat secret, package: '{hash_}'}}}}}}\n"
+        )
+
+    offer = server.request(
+        "POST", "/v1/packages/offer", manifest, headers={**owner.headers, "Content-Type": "text/plain"}
+    )
+    assert offer.status == 200, offer.body
+    blob = f"{content} {len(data)}\n".encode() + data
+    assert server.request("POST", "/v1/packages/blobs", blob, headers=binary).status == 204
+    assert server.request("POST", f"/v1/packages/{package}/commit", headers=owner.headers).status == 200
+    plain = "name: q\nentry_points: {a: {command: 'true'}}\n"
+    assert post(other, "/v1/pipelines", {"definition": plain}).status == 201
+    for hash_ in (package, "f" * 64, "../../..", "x"):
+        for path, name in (("/v1/runs", "p"), ("/v1/pipelines", "p"), ("/v1/pipelines/q/versions", "q")):
+            reply = post(other, path, {"definition": text(hash_, name)})
+            assert reply.status == 404, (path, hash_, reply.body)
+            assert "d.a.package: '" in reply.json["message"] and "not on this server" in reply.json["message"]
+    assert post(owner, "/v1/pipelines", {"definition": text(package)}).status == 201
+    for body in ({"definition": text(package)}, {"pipeline": "p"}):
+        run = post(owner, "/v1/runs", body).json["id"]
+        wait_for(lambda run=run: owner.get(f"/v1/runs/{run}").json["finished_at"], PATIENCE, "the end of the run")
+        assert owner.get(f"/v1/runs/{run}").json["state"] == "succeeded", owner.get(f"/v1/runs/{run}").body
 
 
 # -- what holds tokens

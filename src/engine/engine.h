@@ -53,6 +53,10 @@ typedef struct {
          * no I/O. Or NULL. */
         bool (*may_write)(const char *user, void *arg, GError **error);
         void *may_write_arg;
+        /* Marks a package as just used. False: this user has not sent it, or it was removed. Reads a directory: it is not called
+         * on the engine's thread. NULL: a definition may name any package. */
+        bool (*use_package)(const char *user, const char *hash, void *arg);
+        void *use_package_arg;
         FileRights file_rights; /* for files of runs; or NULL: the server's own rights */
         void *file_rights_arg;
         const char *

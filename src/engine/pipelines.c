@@ -516,9 +516,11 @@ static RunPlan *plan_of(Engine *engine, const EnginePipeline *pipeline, GError *
 {
         g_autoptr(json_t) request =
                 json_pack("{s:s*, s:s*}", "fs_name", pipeline->fs, "fs_default", pipeline->fs_default);
+        g_autoptr(RunPlan) plan = NULL;
 
         pipeline_add_files(request, pipeline->files);
-        return run_plan_new(engine, pipeline->text, request, error);
+        plan = run_plan_new(engine, pipeline->text, request, error);
+        return plan && run_plan_use_packages(engine, plan, pipeline->by, error) ? g_steal_pointer(&plan) : NULL;
 }
 
 static void put_pipeline(Engine *engine, const CommandOps *ops, gint64 seq, const EnginePipeline *pipeline,

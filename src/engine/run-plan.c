@@ -111,6 +111,36 @@ RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *requ
         return plan;
 }
 
+/* Of a step that names the package. */
+static char *user_of_package(const Definition *definition, const char *hash)
+{
+        for (guint32 i = DEFINITION_FIRST; i < definition->n_components; i++)
+                if (definition_text(definition, component_extra(definition, i)->package) == hash)
+                        return component_path(definition, i);
+        g_assert_not_reached();
+}
+
+static bool refuse_package(const RunPlan *plan, const char *hash, GError **error)
+{
+        g_autofree char *step = user_of_package(plan->definition, hash), *shown = err_shown(hash);
+
+        return err_set(error, ERR_NOT_FOUND,
+                       "%s.package: '%.80s' is not on this server\nSend it to /v1/packages first.", step, shown);
+}
+
+bool run_plan_use_packages(const Engine *engine, const RunPlan *plan, const char *user, GError **error)
+{
+        const EngineConfig *config = &engine->config;
+
+        for (guint i = 0; config->use_package && i < plan->packages->len; i++) {
+                const char *hash = plan->packages->pdata[i];
+
+                if (hash != plan->package && !config->use_package(user, hash, config->use_package_arg))
+                        return refuse_package(plan, hash, error);
+        }
+        return true;
+}
+
 RunPlan *run_plan_ref(RunPlan *plan)
 {
         return g_atomic_rc_box_acquire(plan);

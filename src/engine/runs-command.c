@@ -377,13 +377,14 @@ void engine_create_run(Engine *engine, const EngineRun *run, EngineRunDone done,
         g_autoptr(GPtrArray) breaks = break_list_new();
         g_autoptr(RunPlan) plan = NULL;
         g_autoptr(GError) error = NULL;
+        const char *sender = run->version ? run->version->user : run->user;
         CreateRun *create;
 
         if (run_command_repeated(engine, record, done, arg))
                 return;
         if (run_command_check_bytes(engine, record, &error))
                 plan = run_plan_new(engine, run->text, run->request, &error);
-        if (!plan) {
+        if (!plan || !run_plan_use_packages(engine, plan, sender, &error)) {
                 done(NULL, false, error, arg);
                 return;
         }

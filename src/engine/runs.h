@@ -71,6 +71,9 @@ struct RunPlan {
 /* Compiles a text with a request (engine.h, EngineRun). NULL with ERR_INVALID, or with ERR_CONFLICT if the request
  * contradicts the definition. Any thread. */
 RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *request, GError **error);
+/* Refuses a plan of which a step names a package that `user` has not sent: ERR_NOT_FOUND. That of the request was checked
+ * where it came from. Not on the engine's thread. */
+bool run_plan_use_packages(const Engine *engine, const RunPlan *plan, const char *user, GError **error);
 RunPlan *run_plan_ref(RunPlan *plan);
 void run_plan_unref(RunPlan *plan);
 /* Shows readers the plan of the live run `id`; NULL: it has none any more. */

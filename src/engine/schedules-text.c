@@ -25,6 +25,8 @@ static void compile_text(ReadText *read)
 
         if (version)
                 read->plan = run_plan_new(read->engine, version->text, request, &error);
+        if (read->plan && !run_plan_use_packages(read->engine, read->plan, version->user, &error))
+                g_clear_pointer(&read->plan, run_plan_unref);
         if (!read->plan)
                 read->trouble = g_strdup(error->message);
 }

@@ -171,6 +171,11 @@ static bool open_secrets(Server *server, GError **error)
         return true;
 }
 
+static bool use_package(const char *user, const char *hash, void *arg)
+{
+        return package_store_use(((Server *)arg)->packages, user, hash);
+}
+
 static bool open_engine(Server *server, GError **error)
 {
         g_autofree char *homes =
@@ -197,6 +202,8 @@ static bool open_engine(Server *server, GError **error)
                 .max_run_bytes = server->options.max_run_mib << 20,
                 .may_write = disk_may_write,
                 .may_write_arg = server->disk,
+                .use_package = use_package,
+                .use_package_arg = server,
                 .file_rights = file_rights,
                 .file_rights_arg = server,
                 .open_queues = server->options.open_queues,
