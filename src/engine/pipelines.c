@@ -520,7 +520,8 @@ static RunPlan *plan_of(Engine *engine, const EnginePipeline *pipeline, GError *
 
         pipeline_add_files(request, pipeline->files);
         plan = run_plan_new(engine, pipeline->text, request, error);
-        return plan && run_plan_use_packages(engine, plan, pipeline->by, error) ? g_steal_pointer(&plan) : NULL;
+        return plan && run_plan_use_packages(engine, plan, pipeline->by, error) ? g_steal_pointer(&plan)
+                                                                                : NULL;
 }
 
 static void put_pipeline(Engine *engine, const CommandOps *ops, gint64 seq, const EnginePipeline *pipeline,

@@ -125,7 +125,8 @@ static bool refuse_package(const RunPlan *plan, const char *hash, GError **error
         g_autofree char *step = user_of_package(plan->definition, hash), *shown = err_shown(hash);
 
         return err_set(error, ERR_NOT_FOUND,
-                       "%s.package: '%.80s' is not on this server\nSend it to /v1/packages first.", step, shown);
+                       "%s.package: '%.80s' is not on this server\nSend it to /v1/packages first.", step,
+                       shown);
 }
 
 bool run_plan_use_packages(const Engine *engine, const RunPlan *plan, const char *user, GError **error)
