@@ -47,6 +47,14 @@ static void check_mount(Draft *draft, guint32 mount, guint32 component, const ch
                              "sub_path is relative to the file system: it does not begin with '/'");
 }
 
+/* Paths of artifacts begin with it, and are joined by commas. */
+static void check_comma(Draft *draft, guint32 text, guint32 key, const char *path)
+{
+        if (strchr(text_of(draft, text), ','))
+                draft_refuse(draft, PE_29, draft->main_fs_keys[key], (guint32)DEFINITION_NONE, path,
+                             "the paths of artifacts are separated by commas: it cannot have one");
+}
+
 static void check_main(Draft *draft)
 {
         const guint32 *keys = draft->main_fs_keys;
@@ -62,6 +70,8 @@ static void check_main(Draft *draft)
                 draft_refuse(draft, PE_29, keys[KEY_SUB_PATH], (guint32)DEFINITION_NONE,
                              "fs_options.main_fs.sub_path",
                              "is relative to the file system: it does not begin with '/'");
+        check_comma(draft, draft->definition.main_fs.sub_path, KEY_SUB_PATH, "fs_options.main_fs.sub_path");
+        check_comma(draft, draft->definition.main_fs.mount_path, KEY_MOUNT_PATH, "fs_options.main_fs.mount_path");
 }
 
 static bool is_mounted_in(const Draft *draft, guint32 first, guint32 count, guint32 name)

@@ -226,6 +226,8 @@ static const Case artifacts[] = {
         { "C069-unnamed", FS STEP("extra_fs: [{mount_path: /x}]"), "PE-28" },
         { "C070", "fs_options: {main_fs: {name: x, read_only: true}}\n" A, "PE-29" },
         { "C070-sub", "fs_options: {main_fs: {name: x, sub_path: /a}}\n" A, "PE-29" },
+        { "C070-comma", "fs_options: {main_fs: {name: x, sub_path: 'a,b'}}\n" A, "PE-29" },
+        { "C070-mount", "fs_options: {main_fs: {name: x, mount_path: '/a,b'}}\n" A, "PE-29" },
         { "C070-extra", STEP("extra_fs: [{name: e, sub_path: /a}]"), "PE-29" },
         { "mount-key", STEP("extra_fs: [{name: e, subpath: a}]"), "PE-03" },
         { "mount-id", STEP("extra_fs: [{name: e, id: 7}]") },
