@@ -71,7 +71,8 @@ static void check_main(Draft *draft)
                              "fs_options.main_fs.sub_path",
                              "is relative to the file system: it does not begin with '/'");
         check_comma(draft, draft->definition.main_fs.sub_path, KEY_SUB_PATH, "fs_options.main_fs.sub_path");
-        check_comma(draft, draft->definition.main_fs.mount_path, KEY_MOUNT_PATH, "fs_options.main_fs.mount_path");
+        check_comma(draft, draft->definition.main_fs.mount_path, KEY_MOUNT_PATH,
+                    "fs_options.main_fs.mount_path");
 }
 
 static bool is_mounted_in(const Draft *draft, guint32 first, guint32 count, guint32 name)
