@@ -11,7 +11,7 @@ import tempfile
 import time
 
 import pytest
-from conftest import Server, UnixConnection, wait_for
+from conftest import BIN, Server, UnixConnection, wait_for
 from seeds import noise
 from test_files import digest, finish, put
 from test_packages import manifest_of, offer, tar_of
@@ -77,6 +77,63 @@ def full(reply):
     assert "full" in reply.json["message"] or "space" in reply.json["message"], reply.json
     assert "space" in reply.json["hint"], reply.json  # what to do
     return reply.json
+
+
+def test_a_run_that_a_full_disk_stops_says_so(small, tmp_path):
+    """A step ends while its end cannot be stored."""
+    go = tmp_path / "go"
+    file = tmp_path / "pipeline.yaml"
+    steps = f"  first: {{command: 'while ! test -e {go}; do sleep 0.05; done'}}\n  second: {{deps: first, command: 'true'}}\n"
+    file.write_text(f"name: stuck\nentry_points:\n{steps}")
+    words = [BIN / "paddle", "run", "create", "-f", file, "--no-package", "--follow"]
+    env = {**os.environ, "PADDLE_SERVER": small.url}
+    process = subprocess.Popen(words, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    run = process.stdout.readline().strip()
+    assert process.stdout.readline() == "first: running\n"
+    assert small.get(f"/v1/runs/{run}").json["trouble"] is None
+    fill_up(small)
+    wait_for(lambda: small.post("/v1/jobs", {"command": ["true"]}).status == 507, 60, "the disk to be full")
+    go.touch()
+    trouble = wait_for(lambda: small.get(f"/v1/runs/{run}").json["trouble"], 60, "the trouble")
+    assert "the disk that holds" in trouble and "is full" in trouble
+    assert "the server cannot store changes, so the run does not go on: the disk" in process.stderr.readline()
+    shown = small.paddle("run", "show", run, check=0).stdout
+    assert "the server cannot store changes" in shown and "is full" in shown, shown
+    make_room(small)
+    assert "stores changes again" in process.stderr.readline()
+    assert process.wait(60) == 0, process.stderr.read()
+    assert small.get(f"/v1/runs/{run}").json["trouble"] is None
+
+
+def test_an_embedded_server_that_a_full_disk_keeps_from_starting_says_so(tmp_path):
+    """Its log is on the same disk, and stays empty."""
+    home = tmp_path / "home"
+    home.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", home], check=True)
+    env = {name: value for name, value in os.environ.items() if name != "PADDLE_SERVER"}
+    env.update(HOME=str(tmp_path), PADDLE_HOME=str(home))
+    try:
+        with contextlib.suppress(OSError), open(home / "fill", "wb", buffering=0) as fill:
+            while True:
+                fill.write(bytes(4096))
+        done = subprocess.run([BIN / "paddle", "run", "list"], env=env, text=True, capture_output=True, timeout=120)
+        assert done.returncode == 4, done
+        assert f"ended at its start: the disk that holds '{home}' is full\nFree some space" in done.stderr, done.stderr
+    finally:
+        subprocess.run(["umount", home], check=True)
+
+
+def test_output_that_a_full_disk_takes_not_says_why(server):
+    """Also where the output was flushed before: its reason is known no more at the end."""
+    run = server.post("/v1/runs", {"definition": "name: out\nentry_points: {a: {command: echo seen}}"}).json["id"]
+    wait_for(lambda: server.get(f"/v1/runs/{run}").json["state"] == "succeeded", 60, "the run")
+    for words in (["run", "logs", run], ["run", "show", run], ["run", "list"]):
+        with open("/dev/full", "w") as out:
+            command = [BIN / "paddle", *words]
+            env = {**os.environ, "PADDLE_SERVER": server.url}
+            done = subprocess.run(command, env=env, text=True, stdout=out, stderr=subprocess.PIPE, timeout=120)
+        assert done.returncode == 1
+        assert "cannot write to standard output: No space left on device" in done.stderr, (words, done.stderr)
 
 
 def test_submits_on_a_full_disk(small):

@@ -9,7 +9,8 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import BIN, ROOT, Server, wait_for
+from conftest import BIN, PATIENCE, ROOT, Server, wait_for
+from screen import Screen
 from sse import follow_logs
 
 UV = shutil.which("uv", path=f"{ROOT}/.venv/bin") or shutil.which("uv")
@@ -72,6 +73,19 @@ def package(tmp_path):
 def submit(server, directory, name, *command):
     server.paddle("submit", "--name", name, "--", *(command or ("python", "show.py")), cwd=directory, check=0)
     return server.job(name)
+
+
+def test_a_run_says_that_an_environment_is_being_built(builder, package):
+    directory = package(requirements="six==1.13.0\n")
+    (directory / "pipeline.yaml").write_text("name: built\nentry_points:\n  show: {command: python show.py}\n")
+    builder.shut()
+    words = ("run", "create", "-f", "pipeline.yaml", "--follow")
+    screen = Screen(builder.server, *words, size=(120, 24), cwd=directory)
+    screen.until(": its environment is being built")
+    screen.until("s  show waits: its environment is being built")  # the live line, with the time
+    builder.open()
+    screen.until("succeeded")
+    assert screen.process.wait(PATIENCE) == 0
 
 
 def test_two_jobs_wait_for_one_build_which_is_kept(builder, package):

@@ -115,11 +115,20 @@ bool cli_each(Cli *cli, char *const *words, guint n, CliEach *one, void *arg, GE
         return false;
 }
 
+/* Why standard output takes nothing. Something was lost by an earlier write, whose reason is not known any more, so one more
+ * is tried; an end of a line does no harm there. */
+static int why_unwritten(void)
+{
+        return write(STDOUT_FILENO, "\n", 1) < 0 ? errno : EIO;
+}
+
 bool cli_flush(GError **error)
 {
-        if (fflush(stdout) == 0 && !ferror(stdout))
+        int failed = fflush(stdout) == 0 ? 0 : errno;
+
+        if (!failed && !ferror(stdout))
                 return true;
-        return err_set_errno(error, errno, "cannot write to standard output");
+        return err_set_errno(error, failed ? failed : why_unwritten(), "cannot write to standard output");
 }
 
 char *job_path(const char *job, const char *suffix)

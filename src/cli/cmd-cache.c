@@ -30,14 +30,24 @@ static const Option list_options[] = {
         { 0 },
 };
 
+static char *cell_created(const json_t *item, const Terminal *terminal)
+{
+        return listing_time(item, "created_at", terminal);
+}
+
+static char *cell_expires(const json_t *item, const Terminal *terminal)
+{
+        return listing_time(item, "expires_at", terminal);
+}
+
 static const Column columns[] = {
         { "ID", .member = "id", .fit = { 0, TABLE_WHOLE } },
         { "RUN", .member = "run", .fit = { 1, TABLE_WHOLE } },
         { "STEP", .member = "step", .fit = { 0, 8 } },
         { "STATE", .member = "state", .fit = { 2, TABLE_WHOLE } },
         { "FS", .member = "filesystem", .fit = { 4 } },
-        { "CREATED", .member = "created_at", .fit = { 3 } },
-        { "EXPIRES", .member = "expires_at", .fit = { 3 } },
+        { "CREATED", .cell = cell_created, .fit = { 3, TABLE_WHOLE } },
+        { "EXPIRES", .cell = cell_expires, .fit = { 3, TABLE_WHOLE } },
         { "USER", true, .member = "user" },
         { "FINGERPRINT", true, .member = "fingerprint" },
         { 0 },

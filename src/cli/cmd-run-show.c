@@ -69,7 +69,7 @@ static void print_chain(Cli *cli, const json_t *run)
                 cli_say(cli, "the longest chain of steps is not known: %s", error->message);
                 return;
         }
-        lines = run_chain_draw(chain, &cli->terminal);
+        lines = run_chain_draw(chain, run_has_breaks(run), &cli->terminal);
         fputs(lines, stdout);
 }
 

@@ -176,20 +176,57 @@ static char *cell_state(const json_t *item, const Terminal *terminal)
         return g_strdup(run_state_word(item));
 }
 
+static char *cell_created(const json_t *item, const Terminal *terminal)
+{
+        return listing_time(item, "created_at", terminal);
+}
+
+/* The first reason of a run that failed, with what is news to a reader in front: "load: no network; worker-0 exited with status
+ * 3". `paddle run show` has all. */
+static char *cell_message(const json_t *item, const Terminal *terminal)
+{
+        static const char step[] = "step '", failed[] = "' failed: ", last_line[] = "; last line: ", see[] = "; see `";
+        const char *message = text_of(item, "message"), *end = strstr(message, failed);
+        g_auto(GStrv) reasons = NULL;
+        char *last, *seen;
+
+        if (!g_str_has_prefix(message, step) || !end)
+                return g_strdup(message);
+        message += strlen(step);
+        reasons = g_strsplit(end + strlen(failed), run_between_reasons, 2);
+        last = strstr(reasons[0], last_line);
+        seen = strstr(reasons[0], see);
+        if (last && seen && seen < last)
+                return g_strdup_printf("%.*s: %s; %.*s", (int)(end - message), message, last + strlen(last_line),
+                                       (int)(seen - reasons[0]), reasons[0]);
+        return g_strdup_printf("%.*s: %s", (int)(end - message), message, reasons[0]);
+}
+
 static const Column columns[] = {
         { "ID", .member = "id", .fit = { 0, TABLE_WHOLE } },
         { "NAME", .member = "name", .fit = { 1, 8 } },
         { "STATE", .cell = cell_state, .fit = { 0, TABLE_WHOLE } },
-        { "USER", .member = "user", .fit = { 4 } },
-        { "CREATED", .member = "created_at", .fit = { 5, 17 } },
-        { ">TIME", .cell = cell_time, .fit = { 6 } },
-        { "MESSAGE", .member = "message", .fit = { 2, 16 } },
+        { "USER", .member = "user", .fit = { 6 } },
+        { "CREATED", .cell = cell_created, .fit = { 3, TABLE_WHOLE } },
+        { ">TIME", .cell = cell_time, .fit = { 3 } },
+        { "MESSAGE", .cell = cell_message, .fit = { 2, 16, .wish = 40 } },
         { 0 },
 };
+
+/* Why a list is empty. The caller's. */
+static char *no_runs(const RunOptions *options)
+{
+        if (options->name)
+                return g_strdup_printf("no runs named '%s'; `paddle run list` shows the newest ones", options->name);
+        if (options->stored || options->state)
+                return g_strdup("no such runs; `paddle run list` shows the newest ones");
+        return g_strdup("no runs; `paddle run create -f FILE` makes one");
+}
 
 static bool run_list(Cli *cli, const void *target, char *const *words, GError **error)
 {
         const RunOptions *options = target;
+        g_autofree char *none = no_runs(options);
         g_autoptr(GString) path = g_string_new("/v1/runs");
 
         url_add_query(path, "user", options->user);
@@ -198,7 +235,7 @@ static bool run_list(Cli *cli, const void *target, char *const *words, GError **
         url_add_query(path, "pipeline", options->stored);
         url_add_query(path, "state", options->state);
         return listing_show(cli, options->format, columns, "id", path->str, options->limit,
-                            "no runs; `paddle run create -f FILE` makes one", error);
+                            none, error);
 }
 
 const Verb verb_run_list = {

@@ -170,14 +170,19 @@ static char *pipeline_cell(const json_t *item, const Terminal *terminal)
         return g_strdup_printf("%s@%" G_GINT64_FORMAT, name, int_of(item, "version"));
 }
 
+static char *next_cell(const json_t *item, const Terminal *terminal)
+{
+        return listing_time(item, "next_at", terminal);
+}
+
 static const Column columns[] = {
         { "NAME", .member = "name" },
         { "ID", true, .member = "id" },
-        { "USER", .member = "user", .fit = { 4 } },
+        { "USER", .member = "user", .fit = { 5 } },
         { "PIPELINE", .cell = pipeline_cell, .fit = { 3 } },
-        { "CRONTAB", .member = "crontab", .fit = { 2, 12 } },
+        { "CRONTAB", .member = "crontab", .fit = { 1, 32, .wish = 32 } },
         { "STATE", .member = "state" },
-        { "NEXT", .member = "next_at", .fit = { 1, 17 } },
+        { "NEXT", .cell = next_cell, .fit = { 1, TABLE_WHOLE } },
         { "POLICY", true, .member = "policy" },
         { ">CONCURRENCY", true, .member = "concurrency" },
         { "MESSAGE", true, .member = "message" },

@@ -13,6 +13,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -189,10 +190,26 @@ static bool spawn_server(const char *program, const EmbeddedListen *listen, cons
         return failed == 0 || err_set_errno(error, failed, "cannot start '%s'", program);
 }
 
+/* So little is free that nothing can be written, also by root, for whom some file systems keep a part. */
+static bool is_full(const char *home)
+{
+        enum { LEAST = 64 * 1024 }; /* bytes that a server needs at least at its start */
+        struct statvfs disk;
+
+        return statvfs(home, &disk) == 0 &&
+               (disk.f_bavail * disk.f_frsize < LEAST || (disk.f_files > 0 && disk.f_favail == 0));
+}
+
+/* Its log may be on the same disk, so it says nothing of one that is full. */
 static bool did_not_come(const char *what, const char *log, goffset from, GError **error)
 {
-        g_autofree char *tail = log_tail(log, from);
+        g_autofree char *tail = log_tail(log, from), *home = embedded_home();
 
+        if (is_full(home))
+                return err_set(error, ERR_UNREACHABLE,
+                               "%s: the disk that holds '%s' is full\nFree some space on it, or set PADDLE_HOME to a "
+                               "directory on another disk.",
+                               what, home);
         return err_set(error, ERR_UNREACHABLE, "%s\nThe end of its log, '%s':\n%s", what, log, tail);
 }
 

@@ -102,6 +102,19 @@ char *local_time_text(const json_t *object, const char *name)
         return local_time(time_of(object, name));
 }
 
+char *listing_time(const json_t *object, const char *name, const Terminal *terminal)
+{
+        enum { WIDE = 110 }; /* columns of a terminal that has place for the whole */
+        gint64 ms = time_of(object, name);
+        g_autoptr(GDateTime) time = ms ? g_date_time_new_from_unix_local(ms / 1000) : NULL;
+        g_autoptr(GDateTime) now = g_date_time_new_now_local();
+
+        if (!time || !terminal->out_is_terminal || terminal->width >= WIDE)
+                return local_time(ms);
+        return g_date_time_format(time, g_date_time_get_year(time) == g_date_time_get_year(now) ? "%m-%d %H:%M"
+                                                                                                 : "%Y-%m-%d");
+}
+
 /* A resource quantity in readable form ("23.5Gi"), or any other value unchanged. */
 static char *amount_text(const char *name, const json_t *value)
 {

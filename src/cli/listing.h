@@ -67,6 +67,9 @@ char *value_text(const json_t *value);
 /* The same for a cell: a time of the server is converted to the user's time zone. */
 char *cell_text(const json_t *value);
 
+/* The same, short enough for a column of a narrow terminal: "11-27 15:56", or "2025-11-27" of another year. */
+char *listing_time(const json_t *object, const char *name, const Terminal *terminal);
+
 /* A time of the server (UTC) in the user's time zone; NULL: none. The caller's. */
 char *local_time_text(const json_t *object, const char *name);
 

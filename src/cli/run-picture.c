@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/err.h"
 #include "base/number.h"
 #include "base/text-cut.h"
 #include "cli/listing.h"
@@ -135,22 +136,42 @@ static bool is_state(const json_t *item, const char *state)
         return strcmp(text_of(item, "state"), state) == 0;
 }
 
-/* "  128 of 1000 succeeded, 3 running, 1 failed" */
+/* Items of a loop whose job waits. All items that run are among those shown. */
+static gint64 count_queued(const json_t *item)
+{
+        const json_t *children = json_object_get(item, "children"), *child;
+        gint64 n = 0;
+        size_t i;
+
+        json_array_foreach((json_t *)children, i, child)
+                n += run_step_is_queued(child);
+        return n;
+}
+
+/* "  128 of 1000 succeeded, 3 running, 2 queued, 1 failed" */
 static char *counts_of(const json_t *item)
 {
-        static const char *const order[] = { "running",   "stopping", "failed", "terminated",
-                                             "cancelled", "skipped",  "pending" };
-        const json_t *states = json_object_get(item, "states");
+        static const char *const order[] = { "running",    "queued",    "stopping", "failed",
+                                             "terminated", "cancelled", "skipped",  "pending" };
+        g_autoptr(json_t) states = json_copy(json_object_get(item, "states"));
+        gint64 queued = count_queued(item);
         GString *text = g_string_new(NULL);
 
         if (!is_set(item, "count"))
                 return g_string_free(text, FALSE);
+        json_object_set_new(states, "running", json_integer(int_of(states, "running") - queued));
+        json_object_set_new(states, "queued", json_integer(queued));
         g_string_append_printf(text, "  %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " succeeded",
                                int_of(states, "succeeded"), int_of(item, "count"));
         for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
                 if (int_of(states, order[i]) > 0)
                         g_string_append_printf(text, ", %" G_GINT64_FORMAT " %s", int_of(states, order[i]),
                                                order[i]);
+        if (int_of(item, "kept") > 0)
+                g_string_append_printf(text, "; %" G_GINT64_FORMAT " kept", int_of(item, "kept"));
+        if (int_of(item, "from_cache") > 0)
+                g_string_append_printf(text, "; %" G_GINT64_FORMAT " from the cache",
+                                       int_of(item, "from_cache"));
         return g_string_free(text, FALSE);
 }
 
@@ -248,16 +269,29 @@ static void draw_children(Drawing *drawing, const json_t *item)
         draw_more(drawing, terminated, "terminated", true);
 }
 
+/* A long reason that the head has in full is not repeated. The caller's. */
+static char *message_of(const Drawing *drawing, const json_t *item)
+{
+        enum { SHORT = 40 }; /* bytes of a reason that is */
+        const char *message = text_of(item, "message");
+
+        if (strlen(message) > SHORT && strstr(text_of(drawing->picture->run, "message"), message))
+                return g_strdup("see above");
+        return text_visible(message);
+}
+
 /* What follows the state. */
 static char *details_of(const Drawing *drawing, const json_t *item)
 {
         g_autofree char *time = is_state(item, "skipped")
                                         ? g_strdup("")
                                         : duration_of(drawing, item, "started_at", "finished_at");
-        g_autofree char *counts = counts_of(item), *message = text_visible(text_of(item, "message"));
+        g_autofree char *counts = counts_of(item), *message = message_of(drawing, item);
         bool kept = is_set(item, "run"), cached = json_is_true(json_object_get(item, "cached"));
         bool after = strcmp(text_of(item, "paused"), "after") == 0;
 
+        if (run_step_is_queued(item)) /* a narrow terminal has place for the reason, rather than for the id */
+                return g_strdup_printf("%s  %s  job %s", time, message, text_of(item, "job"));
         return g_strdup_printf("%s%s%s%s%s%s%s%s%s", time, counts, after ? "  paused after it" : "",
                                is_set(item, "job") ? "  job " : "", text_of(item, "job"),
                                kept && !cached ? "  kept from run " : "", cached ? "" : text_of(item, "run"),
@@ -291,7 +325,7 @@ static void draw(Drawing *drawing, const json_t *item, bool last)
         g_autofree char *name = name_of(item), *start = branch(drawing, last);
         gsize indent = drawing->indent->len;
 
-        put_line(drawing, LINE_TREE, g_strconcat(start, name, NULL), text_of(item, "state"),
+        put_line(drawing, LINE_TREE, g_strconcat(start, name, NULL), run_step_word(item),
                  details_of(drawing, item));
         g_string_append(drawing->indent, last ? "   " : drawing->terminal->utf8 ? "│  " : "|  ");
         draw_values(drawing, json_object_get(item, "parameters"), "parameter");
@@ -325,6 +359,17 @@ static void draw_lost(Drawing *drawing)
 
                 put_line(drawing, LINE_WHOLE, text_visible(line), "", g_strdup(""));
         }
+}
+
+/* The server cannot store what happens. */
+static void draw_trouble(Drawing *drawing)
+{
+        g_autofree char *why = err_line(text_of(drawing->picture->run, "trouble"));
+        g_autofree char *line = g_strdup_printf(
+                "the server cannot store changes, so the run does not go on: %s", why);
+
+        if (*why)
+                put_line(drawing, LINE_WHOLE, text_visible(line), "", g_strdup(""));
 }
 
 /* "paused before dag.train", each with the command that lets it go on. */
@@ -368,15 +413,24 @@ static void draw_changes(Drawing *drawing)
                 }
 }
 
-static const char between_reasons[] = "; step '";
+/* At a terminal the id and the state are seen behind a long name. The caller's. */
+static char *head_name(const Drawing *drawing, const char *name)
+{
+        enum { REST = 40 }; /* columns for these, and the time */
+        const Terminal *terminal = drawing->terminal;
+
+        return terminal->out_is_terminal
+                       ? text_cut_columns(name, MAX(terminal->width - REST, 12), terminal->utf8)
+                       : g_strdup(name);
+}
 
 /* Each step that failed has a line of its own, which must be legible on a narrow terminal, too. */
 static void draw_head(Drawing *drawing, bool whole)
 {
         const json_t *run = drawing->picture->run;
-        g_autofree char *name = text_visible(text_of(run, "name"));
+        g_autofree char *full = text_visible(text_of(run, "name")), *name = head_name(drawing, full);
         g_autofree char *message = text_visible(text_of(run, "message"));
-        g_auto(GStrv) reasons = g_strsplit(message, between_reasons, -1);
+        g_auto(GStrv) reasons = g_strsplit(message, run_between_reasons, -1);
         g_autofree char *time = duration_of(drawing, run, "created_at", "finished_at");
         g_autofree char *retry = is_set(run, "retry_of")
                                          ? g_strdup_printf("  attempt %" G_GINT64_FORMAT " (retry of %s)",
@@ -393,8 +447,9 @@ static void draw_head(Drawing *drawing, bool whole)
                                  *about ? "  " : "", about));
         for (char **line = reasons; *line; line++)
                 put_line(drawing, whole ? LINE_WHOLE : LINE_PLAIN,
-                         g_strconcat(line == reasons ? "" : between_reasons + 2, *line, NULL), "",
+                         g_strconcat(line == reasons ? "" : run_between_reasons + 2, *line, NULL), "",
                          g_strdup(""));
+        draw_trouble(drawing);
         draw_lost(drawing);
         draw_pauses(drawing);
         draw_changes(drawing);
@@ -448,6 +503,7 @@ char *run_draw(const RunPicture *picture, const Terminal *terminal, int height)
 enum {
         CHAIN_STEPS = 8,   /* that are named */
         CHAIN_INDENT = 2,  /* columns */
+        CHAIN_SHORT = 10,  /* ms: a shorter part is left out, too */
         CHAIN_SMALL = 100, /* a part of the time that is left out, if it is less than one of so many */
 };
 
@@ -549,27 +605,37 @@ static void put_wrapped(GString *out, const GPtrArray *words, const char *betwee
         g_string_append_c(out, '\n');
 }
 
-static GPtrArray *time_shares(const json_t *chain)
+static GPtrArray *time_shares(const json_t *chain, bool breaks)
 {
-        static const struct {
+        const struct {
                 const char *member, *words;
         } shares[] = { { "run_ms", "running" },
-                       { "slot_ms", "waiting for a slot or at a breakpoint" },
+                       { "slot_ms", breaks ? "waiting for a slot or at a breakpoint" : "waiting for a slot" },
                        { "queue_ms", "in the queue" },
                        { "prepare_ms", "being prepared" },
                        { "cache_ms", "asking the cache" } };
         GPtrArray *words = g_ptr_array_new_with_free_func(g_free);
 
-        for (gsize i = 0; i < G_N_ELEMENTS(shares); i++)
-                if (i == 0 || int_of(chain, shares[i].member) * CHAIN_SMALL > int_of(chain, "total_ms"))
-                        put_link(words, g_strdup(shares[i].words), int_of(chain, shares[i].member));
+        for (gsize i = 0; i < G_N_ELEMENTS(shares); i++) {
+                gint64 time = int_of(chain, shares[i].member);
+
+                if (i == 0 || (time >= CHAIN_SHORT && time * CHAIN_SMALL > int_of(chain, "total_ms")))
+                        put_link(words, g_strdup(shares[i].words), time);
+        }
         return words;
 }
 
-char *run_chain_draw(const json_t *chain, const Terminal *terminal)
+bool run_has_breaks(const json_t *run)
+{
+        return json_array_size(json_object_get(run, "break_before")) > 0 ||
+               json_array_size(json_object_get(run, "break_after")) > 0 ||
+               json_is_true(json_object_get(run, "single_steps")) || int_of(run, "paused") > 0;
+}
+
+char *run_chain_draw(const json_t *chain, bool breaks, const Terminal *terminal)
 {
         GString *out = g_string_new(NULL);
-        g_autoptr(GPtrArray) links = chain_links(chain, terminal), shares = time_shares(chain);
+        g_autoptr(GPtrArray) links = chain_links(chain, terminal), shares = time_shares(chain, breaks);
         gint64 steps = chain_time(chain) + int_of(chain, "left_out_ms");
         g_autofree char *taken = duration_format(steps), *total = duration_format(int_of(chain, "total_ms"));
 

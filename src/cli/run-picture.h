@@ -25,5 +25,9 @@ char *run_draw(const RunPicture *picture, const Terminal *terminal, int height);
  *
  *      longest chain: 4m 10s of 4m 30s in steps
  *        prep 20 s > train-3 3m 40s > ... 2 more 300 ms > score 10 s
- *        running 3m 50s, waiting for a slot or at a breakpoint 10 s, in the queue 10 s, being prepared 20 s */
-char *run_chain_draw(const json_t *chain, const Terminal *terminal); /* GET /v1/runs/{run}/critical-path */
+ *        running 3m 50s, waiting for a slot 10 s, in the queue 10 s, being prepared 20 s
+ *
+ * `chain`: of GET /v1/runs/{run}/critical-path. `breaks`: the wait for a slot may have been one at a breakpoint. */
+char *run_chain_draw(const json_t *chain, bool breaks, const Terminal *terminal);
+/* The run has breakpoints, or is paused. */
+bool run_has_breaks(const json_t *run);

@@ -457,6 +457,8 @@ static void note_failure(Engine *engine, const GError *error)
                             "error", error->message, NULL);
         engine->failing =
                 true; /* one line for the first, one for the end: a full disk may be the log's, too */
+        if (!err_is(error, ERR_EXISTS)) /* a command's own mistake */
+                views_set_trouble(engine->views, error->message);
 }
 
 /* Moves the commands of the batch to `ret`; the observations are kept, unconfirmed, before those that were
@@ -740,8 +742,10 @@ static void expect_callers(Engine *engine)
 static void note_success(Engine *engine)
 {
         engine->retry_at = 0;
-        if (engine->failing)
+        if (engine->failing) {
+                views_set_trouble(engine->views, NULL);
                 log_info("commits succeed again", NULL);
+        }
         engine->failing = false;
 }
 
@@ -757,6 +761,8 @@ void batch_end(Engine *engine)
                 if (!empty) {
                         note_success(engine);
                         expect_callers(engine);
+                } else if (engine->failing && clock_monotonic_ms() >= engine->retry_at) {
+                        views_set_trouble(engine->views, NULL); /* nothing is left to be stored */
                 }
                 publish_and_act(engine);
         }

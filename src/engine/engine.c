@@ -524,8 +524,8 @@ static bool no_run(Engine *engine, const char *user, const char *word, GError **
         return !user || !is_run(engine, user, word) ||
                err_set(error, ERR_NOT_FOUND,
                        "'%s' is a run, not a job\n`paddle run show %s` shows the jobs of its steps, `paddle run logs "
-                       "%s` their output.",
-                       word, word, word);
+                       "%s` their output; `paddle run wait %s` waits for it, `paddle run stop %s` stops it.",
+                       word, word, word, word, word);
 }
 
 /* Live first: a job that leaves the views is in the store before. An id may be another job's name, so ids

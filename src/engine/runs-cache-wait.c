@@ -2,6 +2,7 @@
  *
  * A run keeps its own nodes by the job for which they wait; the engine only knows which runs wait for a job. When the job
  * has ended, each of these runs wakes its nodes within its part of a batch, so a million nodes take many batches. */
+#include "engine/run-waits.h"
 #include "engine/runs-cache.h"
 
 /* The nodes of one run that wait for one job. */
@@ -159,7 +160,36 @@ static void forget(LiveRun *live, CacheWait *wait)
         g_hash_table_remove(live->cache_waits, &wait->job);
 }
 
-void runs_cache_settle_waits(LiveRun *live)
+/* The nodes of one job that still wait for it, up to RUN_WAITS_MAX of the run; at most as many are looked at. */
+static void show_wait(const LiveRun *live, const CacheWait *wait, GArray *ret)
+{
+        guint end = MIN(wait->nodes->len, RUN_WAITS_MAX);
+
+        for (guint i = 0; i < end && ret->len < RUN_WAITS_MAX; i++) {
+                guint32 index = g_array_index(wait->nodes, guint32, i);
+                const RunNode *node = run_node(live->machine, index);
+                const RunWait one = { run_dag(live->machine, node->dag)->node, node->component, node->number,
+                                      wait->job };
+
+                if (runs_cache_is_waiting(live, index, wait->job))
+                        g_array_append_val(ret, one);
+        }
+}
+
+static void show_waits(Engine *engine, LiveRun *live)
+{
+        GArray *shown = g_array_new(FALSE, FALSE, sizeof(RunWait));
+        GHashTableIter iter;
+        gpointer wait;
+
+        g_hash_table_iter_init(&iter, live->cache_waits);
+        for (int n = 0; n < RUN_WAITS_MAX && g_hash_table_iter_next(&iter, NULL, &wait); n++)
+                show_wait(live, wait, shown);
+        live->shows_waits = shown->len > 0;
+        run_waits_publish(engine, live->record->id, shown);
+}
+
+void runs_cache_settle_waits(Engine *engine, LiveRun *live)
 {
         for (guint i = 0; i < live->cache_waits_dirty->len; i++) {
                 CacheWait *wait = live->cache_waits_dirty->pdata[i];
@@ -168,6 +198,8 @@ void runs_cache_settle_waits(LiveRun *live)
                 if (wait->place && wait->woken == wait->nodes->len)
                         forget(live, wait);
         }
+        if (live->cache_waits_dirty->len > 0 || live->shows_waits)
+                show_waits(engine, live);
         g_ptr_array_set_size(live->cache_waits_dirty, 0);
 }
 

@@ -303,9 +303,9 @@ static void forget_begun(void *arg, guint32 node)
 }
 
 /* The others stay, and are not looked at: as many as the run has nodes may wait. */
-void runs_cache_settle(LiveRun *live)
+void runs_cache_settle(Engine *engine, LiveRun *live)
 {
-        runs_cache_settle_waits(live);
+        runs_cache_settle_waits(engine, live);
         if (g_hash_table_size(live->cache) > 0)
                 run_changed(live->machine, forget_begun, live);
 }

@@ -57,7 +57,7 @@ void runs_cache_begin_searches(Engine *engine, LiveRun *live);
 /* The job of the node was submitted: adds its entry to the batch, if it has one, and says why nothing was looked up. */
 void runs_cache_store_entry(Engine *engine, LiveRun *live, guint32 node, gint64 job);
 /* After a commit, before run_keep: forgets nodes that have started or ended in its batch. */
-void runs_cache_settle(LiveRun *live);
+void runs_cache_settle(Engine *engine, LiveRun *live);
 /* After a commit: searches whose answer could not be used in its batch look for the next entry. */
 void runs_cache_resume_searches(Engine *engine);
 /* True: the node waits for the end of this job. */
@@ -77,8 +77,9 @@ void runs_cache_leave_waits(LiveRun *live);
 void runs_cache_wait_for(const RunActor *actor, guint32 node, gint64 job);
 /* Nodes whose jobs have ended queue for slots, then search again. True: there are more than the budget allows. */
 bool runs_cache_wake_waiting(const RunActor *actor);
-/* After a commit: what has changed in its batch stays; of a run, and the jobs that have ended. */
-void runs_cache_settle_waits(LiveRun *live);
+/* After a commit: what has changed in its batch stays; of a run, whose waiting nodes readers see, and the jobs
+ * that have ended. */
+void runs_cache_settle_waits(Engine *engine, LiveRun *live);
 void runs_cache_settle_ended(Engine *engine);
 /* After a failed commit: undoes it. */
 void runs_cache_restore_waits(LiveRun *live);

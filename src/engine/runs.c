@@ -6,6 +6,7 @@
 
 #include "base/keyed-hash.h"
 #include "engine/run-files.h"
+#include "engine/run-waits.h"
 #include "engine/runs-cache.h"
 
 /* ---- the set ---- */
@@ -100,6 +101,7 @@ void runs_init(Engine *engine)
         engine->runs_by_id = g_hash_table_new(g_str_hash, g_str_equal); /* ids are made here */
         pthread_mutex_init(&engine->run_plans_lock, NULL);
         engine->run_plans = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, plan_unref_p);
+        engine->run_waits = run_waits_new();
         engine->run_owners = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, owner_free);
         engine->deleted_runs = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
         g_queue_init(&engine->due_runs);
@@ -127,6 +129,7 @@ void runs_clear(Engine *engine)
         g_hash_table_unref(engine->runs);
         g_hash_table_unref(engine->run_owners);
         g_hash_table_unref(engine->run_plans);
+        g_hash_table_unref(engine->run_waits);
         pthread_mutex_destroy(&engine->run_plans_lock);
 }
 
@@ -260,6 +263,7 @@ static void leave(Engine *engine, LiveRun *live)
         leave_owner(engine, live);
         schedules_run_left(engine, live->record);
         run_plan_publish(engine, live->record->id, NULL);
+        run_waits_publish(engine, live->record->id, NULL);
         drop_remains(engine, live);
         g_hash_table_remove(engine->runs_by_id, live->record->id);
         g_hash_table_remove(engine->runs, &live->record->seq);
@@ -575,7 +579,7 @@ static void settle(Engine *engine, LiveRun *live)
                 return;
         }
         run_changed(live->machine, drop_list, live);
-        runs_cache_settle(live);
+        runs_cache_settle(engine, live);
         run_keep(live->machine);
         runs_forget_started(live);
         g_array_remove_range(live->prepared, 0, live->prepared_at);

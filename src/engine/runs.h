@@ -134,6 +134,7 @@ typedef struct LiveRun {
                 cache_waits; /* seq of a job -> CacheWait: nodes that wait for its end, see runs-cache-wait.c */
         GPtrArray *cache_waits_dirty; /* of these: changed in this batch */
         GQueue cache_ended;           /* ... those whose job has ended */
+        bool shows_waits;             /* readers see nodes that wait (run-waits.h) */
         RunTaken *taken;              /* results from the cache; NULL: none */
         RunBreaks *breaks;            /* what record->control says; or NULL */
         json_t *missed;               /* breakpoints at which it does not pause, see runs-missed.c; or NULL */

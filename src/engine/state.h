@@ -148,6 +148,7 @@ struct Engine {
         GHashTable *runs_by_id; /* the same, by id */
         pthread_mutex_t run_plans_lock;
         GHashTable *run_plans;  /* id -> RunPlan of the runs that readers see, under the lock */
+        GHashTable *run_waits;  /* id -> GArray of RunWait, under the same lock */
         GHashTable *run_owners; /* user -> RunOwner, of users with live runs */
         gint64 run_nodes;       /* of these together, see RunOwner */
         gsize run_memory;

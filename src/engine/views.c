@@ -37,6 +37,7 @@ struct Views {
         ViewState state;
         Catalog *catalog;
         SchedulerFigures *figures;
+        char *trouble; /* why the last batch was not stored; or NULL */
         pthread_mutex_t watch_lock;
         GArray *watchers;
 };
@@ -349,6 +350,24 @@ void views_state(Views *views, ViewState *ret)
         g_rw_lock_reader_unlock(&views->lock);
 }
 
+void views_set_trouble(Views *views, const char *text)
+{
+        g_rw_lock_writer_lock(&views->lock);
+        g_free(views->trouble);
+        views->trouble = g_strdup(text);
+        g_rw_lock_writer_unlock(&views->lock);
+}
+
+char *views_trouble(Views *views)
+{
+        char *text;
+
+        g_rw_lock_reader_lock(&views->lock);
+        text = g_strdup(views->trouble);
+        g_rw_lock_reader_unlock(&views->lock);
+        return text;
+}
+
 Job *views_job_by_seq(Views *views, gint64 seq)
 {
         const Job key = { .seq = seq };
@@ -528,6 +547,7 @@ void views_free(Views *views)
         g_hash_table_unref(views->queues);
         g_hash_table_unref(views->arrays);
         g_hash_table_unref(views->packages);
+        g_free(views->trouble);
         g_hash_table_iter_init(&iter, views->by_id);
         while (g_hash_table_iter_next(&iter, &job, NULL))
                 job_unref(job);

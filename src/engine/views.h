@@ -38,6 +38,9 @@ void views_publish(Views *views, const ViewChange *changes, guint n, const ViewS
 Job *views_job(Views *views, const char *id);                             /* a reference, or NULL */
 Job *views_job_by_name(Views *views, const char *user, const char *name); /* the same */
 void views_state(Views *views, ViewState *ret);
+/* Why the last batch was not stored; NULL: it was. The caller's. */
+char *views_trouble(Views *views);
+void views_set_trouble(Views *views, const char *text);
 
 Job *views_job_by_seq(Views *views, gint64 seq); /* the same */
 Catalog *views_catalog(Views *views);            /* a reference */

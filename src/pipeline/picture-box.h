@@ -29,11 +29,13 @@ struct Box {
         int state; /* NodeState or BOX_DEFINITION */
         bool loops, looks, disabled;
         bool paused; /* it waits at a pause, whatever its state */
+        bool queued; /* it runs, and all its jobs wait */
         bool chain;  /* it, or something in it, is on the longest chain */
         char *name;
         GPtrArray *notes;           /* lines below the name */
         char *title;                /* of <title> */
         gint64 counts[NODE_STATES]; /* of what is several, in a run */
+        gint64 waits;               /* ... whose jobs wait: they are not in `counts` */
         gint64 count;               /* of what is several; 0: not known */
         /* what it contains */
         GPtrArray *children; /* Box, owned; NULL: none are drawn */

@@ -101,6 +101,8 @@ static char *counts_text(const Box *box)
                 if (box->counts[order[i]] > 0)
                         g_string_append_printf(text, ", %" G_GINT64_FORMAT " %s", box->counts[order[i]],
                                                node_state_name(order[i]));
+        if (box->waits > 0)
+                g_string_append_printf(text, ", %" G_GINT64_FORMAT " queued", box->waits);
         return g_string_free(text, FALSE);
 }
 
@@ -135,6 +137,9 @@ static void take_state(const BoxSource *source, Box *box, int around)
         box->count = part->items;
         for (int i = 0; i < NODE_STATES; i++)
                 box->counts[i] = part->counts[i];
+        box->waits = MIN(part->queued, part->counts[NODE_RUNNING]);
+        box->counts[NODE_RUNNING] -= box->waits;
+        box->queued = box->state == NODE_RUNNING && box->waits > 0 && box->counts[NODE_RUNNING] == 0;
 }
 
 /* "from the cache", "3 from the cache" */
@@ -155,15 +160,19 @@ static const char *pause_text(const RunPart *part)
 static void note_run(const BoxSource *source, Box *box)
 {
         const RunPart *part = part_of(source, box);
-        g_autofree char *time = part && box->state != NODE_SKIPPED ? part_duration(source, part) : NULL;
-        bool several = part && part->items > 1;
+        bool several = part && part->items > 1, timed = part && box->state != NODE_SKIPPED && !box->queued;
+        g_autofree char *time = timed ? part_duration(source, part) : NULL;
         g_autofree char *counts = several ? counts_text(box) : NULL;
 
         if (part && part->made > 0 && part->kept == part->made)
                 picture_note(box, g_strdup("kept from an earlier run"));
         else if (time || counts)
-                picture_note(box, g_strconcat(counts ? counts : "", counts && time ? "; " : "",
+                picture_note(box, g_strconcat(counts ? counts : "", counts && time ? "; in all " : "",
                                               time ? time : "", NULL));
+        else if (box->queued)
+                picture_note(box, g_strdup("queued"));
+        else if (part && part->wait)
+                picture_note(box, g_strdup("waits for another run"));
         if (part && part->cached > 0)
                 picture_note(box, cached_text(part));
         if (part && part->pause)
@@ -186,12 +195,14 @@ static void write_title(const BoxSource *source, Box *box)
         if (box->state != BOX_DEFINITION)
                 g_string_append_printf(title, ": %s%s%s",
                                        box->paused               ? "paused"
+                                       : box->queued             ? "queued"
                                        : box->state == NODE_NONE ? "waits"
                                                                  : node_state_name((NodeState)box->state),
                                        time ? ", " : "", time ? time : "");
         add_detail(title, "", box->chain ? "on the longest chain" : NULL);
         add_detail(title, "", counts);
         add_detail(title, "", part ? part->message : NULL);
+        add_detail(title, "", part ? part->wait : NULL);
         add_detail(title, "uses", extra->reference ? component_name(definition, extra->reference) : NULL);
         add_detail(title, "after", after);
         add_detail(title, "", loop);

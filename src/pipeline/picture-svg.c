@@ -296,7 +296,7 @@ static void put_words(GString *out, const char *class, double x, double y, const
 
 /* ---- signs of states ---- */
 
-enum { LOOK_PAUSED = NODE_STATES, LOOKS, LOOK_CHAIN = LOOKS };
+enum { LOOK_PAUSED = NODE_STATES, LOOKS, LOOK_CHAIN = LOOKS, LOOK_CONDITION, ENTRIES };
 
 /* The class of a state, and its sign in a circle of radius 7 around 0, 0. */
 static const struct {
@@ -327,7 +327,7 @@ static const struct {
 /* Which of the looks; of a box with a state. */
 static int look_of(const Box *box)
 {
-        return box->paused ? LOOK_PAUSED : box->state;
+        return box->paused ? LOOK_PAUSED : box->queued ? NODE_NONE : box->state;
 }
 
 static void put_sign(GString *out, int look, double x, double y)
@@ -352,25 +352,33 @@ static void put_rectangle(GString *out, const char *class, double x, double y, d
                   (double)radius);
 }
 
-/* The part of each state, in the order of what a reader looks for. */
+/* The parts of a bar, in the order of what a reader looks for. */
+static const NodeState bar_parts[] = { NODE_SUCCEEDED, NODE_SKIPPED,    NODE_RUNNING,  NODE_STOPPING,
+                                       NODE_FAILED,    NODE_TERMINATED, NODE_CANCELLED };
+
 static void put_bar(GString *out, const Box *box, double x, double y, double width)
 {
-        static const NodeState order[] = { NODE_SUCCEEDED, NODE_SKIPPED,    NODE_RUNNING,  NODE_STOPPING,
-                                           NODE_FAILED,    NODE_TERMINATED, NODE_CANCELLED };
         double at = x;
 
         put_rectangle(out, "paddle-bar", x, y, width, BAR, 2);
-        for (gsize i = 0; i < G_N_ELEMENTS(order); i++) {
-                double part = width * (double)box->counts[order[i]] / (double)MAX(box->count, 1);
+        for (gsize i = 0; i < G_N_ELEMENTS(bar_parts); i++) {
+                gint64 count = box->counts[bar_parts[i]];
+                double part = width * (double)count / (double)MAX(box->count, 1);
 
-                if (box->counts[order[i]] == 0)
+                if (count == 0)
                         continue;
                 part = MIN(MAX(part, 2), x + width - at);
-                g_string_append_printf(out, "<g class=\"paddle-s-%s\">", looks[order[i]].class);
+                g_string_append_printf(out, "<g class=\"paddle-s-%s\">", looks[bar_parts[i]].class);
                 put_rectangle(out, "paddle-disc", at, y, part, BAR, 0);
                 g_string_append(out, "</g>\n");
                 at += part;
         }
+}
+
+/* x, y: its top. */
+static void put_diamond(GString *out, double x, double y)
+{
+        put_shape(out, "<path class=\"paddle-diamond\" d=\"M# #l6 6l-6 6l-6-6z\"/>\n", x, y);
 }
 
 static void put_head(GString *out, const Box *box)
@@ -390,8 +398,7 @@ static void put_head(GString *out, const Box *box)
         if (has_bar(box))
                 put_bar(out, box, PAD, y + box->notes->len * LINE + 8, box->width - 2 * PAD);
         if (box->looks)
-                put_shape(out, "<path class=\"paddle-diamond\" d=\"M# #l6 6l-6 6l-6-6z\"/>\n",
-                          box->width - 12, 4.0);
+                put_diamond(out, box->width - 12, 4);
 }
 
 static const char *rectangle_class(const Box *box)
@@ -542,16 +549,19 @@ static const char style[] =
 /* ---- the legend ---- */
 
 typedef struct {
-        int look; /* index of looks, or LOOK_CHAIN: the longest chain */
+        int look; /* index of looks, LOOK_CHAIN: the longest chain, or LOOK_CONDITION: the sign of a condition */
         const char *words;
         double x, y; /* set by place_legend: the corner of its line */
 } Entry;
 
-/* The looks of the boxes that are drawn. */
-static void find_looks(const Box *box, bool found[LOOKS])
+/* The looks of the boxes that are drawn, and of their bars. */
+static void find_looks(const Box *box, bool found[ENTRIES])
 {
         if (box->state != BOX_DEFINITION)
                 found[look_of(box)] = true;
+        for (gsize i = 0; has_bar(box) && i < G_N_ELEMENTS(bar_parts); i++)
+                found[bar_parts[i]] |= box->counts[bar_parts[i]] > 0;
+        found[LOOK_CONDITION] |= box->looks;
         for (guint i = 0; box->children && i < box->children->len; i++)
                 find_looks(box->children->pdata[i], found);
 }
@@ -562,9 +572,9 @@ static double entry_width(const Entry *entry)
 }
 
 /* The entries, each sign once. */
-static guint list_entries(const Box *box, const BoxPage *page, Entry ret[LOOKS + 1])
+static guint list_entries(const Box *box, const BoxPage *page, Entry ret[ENTRIES])
 {
-        bool found[LOOKS] = { false };
+        bool found[ENTRIES] = { false };
         guint n = 0;
 
         find_looks(box, found);
@@ -577,6 +587,8 @@ static guint list_entries(const Box *box, const BoxPage *page, Entry ret[LOOKS +
                                                      : look == NODE_NONE     ? "waits"
                                                      : look == NODE_STOPPING ? "stopping"
                                                                              : looks[look].class };
+        if (found[LOOK_CONDITION])
+                ret[n++] = (Entry){ .look = LOOK_CONDITION, .words = "has a condition" };
         return n;
 }
 
@@ -603,8 +615,11 @@ static void put_entry(GString *out, const Entry *entry, double x, double y)
 {
         double middle = y + LEGEND / 2.0;
 
-        if (entry->look < LOOKS) {
-                put_sign(out, entry->look, x + 7, middle);
+        if (entry->look != LOOK_CHAIN) {
+                if (entry->look == LOOK_CONDITION)
+                        put_diamond(out, x + 7, middle - 6);
+                else
+                        put_sign(out, entry->look, x + 7, middle);
                 put_words(out, "paddle-note", x + SIGN, middle + 4, entry->words);
                 return;
         }
@@ -653,7 +668,7 @@ char *box_draw(const Box *box, const BoxPage *page)
 {
         GString *out = g_string_new(NULL);
         g_auto(Top) top = { 0 };
-        Entry entries[LOOKS + 1];
+        Entry entries[ENTRIES];
         guint n = list_entries(box, page, entries);
         double head = head_height(box), width, height, legend, below;
 

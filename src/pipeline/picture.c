@@ -6,6 +6,7 @@
 
 #include "base/cancel.h"
 #include "base/number.h"
+#include "base/text-cut.h"
 #include "base/word.h"
 #include "pipeline/picture-box.h"
 #include "pipeline/picture-chain.h"
@@ -17,6 +18,7 @@ enum {
         GRID_MAX = 150,   /* and more than this a stack */
         LANES_MAX = 4000, /* layers that lines pass, together */
         BUCKETS = 40,     /* of a DAG that is too large */
+        HEADING_NAME = 32, /* characters of the name of a run in the heading */
 };
 
 typedef struct {
@@ -442,12 +444,16 @@ static char *heading_of(const Picture *picture)
 {
         const RunRecord *run = picture->run;
         const char *name = definition_text(picture->definition, picture->definition->name);
-        g_autofree char *time = NULL;
+        g_autofree char *time = NULL, *short_name = NULL;
 
         if (!run)
                 return g_strdup(name);
+        short_name = text_cut(run->name, HEADING_NAME, "…"); /* id and state are seen behind a long one */
         time = duration_format(MAX((run->finished ? run->finished : picture->now) - run->created, 0));
-        return g_strdup_printf("%s (%s): %s, %s", run->name, run->id, node_state_name(run_record_state(run)),
+        return g_strdup_printf("%s (%s): %s, %s", short_name, run->id,
+                               run->paused > 0 && run->state == NODE_RUNNING
+                                       ? "paused"
+                                       : node_state_name(run_record_state(run)),
                                time);
 }
 

@@ -24,6 +24,7 @@ struct RunParts {
 static void part_clear(gpointer data)
 {
         g_free(((RunPart *)data)->message);
+        g_free(((RunPart *)data)->wait);
 }
 
 static guint32 add_part(RunParts *parts, guint32 parent, guint32 component)
@@ -204,6 +205,17 @@ void run_parts_finish(RunParts *parts)
                 part->items = MAX(part->listed, part->made) + part->absent;
                 part->counts[part->rest] += (guint32)MIN(part->items - part->made, G_MAXUINT32 / 2);
         }
+}
+
+void run_parts_add_wait(RunParts *parts, guint32 dag, guint32 component, bool queued, const char *why)
+{
+        RunPart *part = take_part(parts, dag, component);
+
+        if (!part)
+                return;
+        part->queued += queued;
+        if (!part->wait)
+                part->wait = text_cut(why, MESSAGE_MAX, "");
 }
 
 /* One that runs before one that waits, a failure before a success. */

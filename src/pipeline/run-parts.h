@@ -29,6 +29,8 @@ typedef struct {
         gint64 busy_ms;   /* sum of the times of those that have ended */
         gint64 job;       /* seq, of the first that failed, else of the first; 0: none */
         char *message;    /* of the first that failed, else of the first with one; or NULL */
+        char *wait;       /* why one of them does not go on; or NULL */
+        guint32 queued;   /* of those that run: their jobs wait */
         guint8 rest;      /* NodeState of what never was made, or NODE_NONE */
         guint8 pause;     /* RunPauseKind: where one of its instances is paused */
         bool loops;       /* a component with a loop */
@@ -46,6 +48,8 @@ void run_parts_add(RunParts *parts, const RunNodeRecord *node);
 void run_parts_add_child(RunParts *parts, const RunChildRecord *child);
 void run_parts_add_pause(RunParts *parts, const RunChildRecord *child);
 void run_parts_finish(RunParts *parts);
+/* After that: a node does not go on. `queued`: it counts as running, and its job waits. Otherwise it has no row. */
+void run_parts_add_wait(RunParts *parts, guint32 dag, guint32 component, bool queued, const char *why);
 
 guint32 run_parts_count(const RunParts *parts);
 const RunPart *run_part(const RunParts *parts, guint32 part);

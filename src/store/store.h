@@ -194,6 +194,7 @@ typedef struct {
         guint32 dag, component; /* as in RunChildRecord */
         guint8 state;           /* NodeState */
         gint64 n;
+        gint64 kept, cached; /* of them: results that a retry kept, and that the cache gave */
 } RunLoopCount;
 /* RunLoopCount (GArray) of all loops with more than `longer` items, at most `limit` of them; the caller's. */
 GArray *store_run_loop_counts(Store *store, gint64 run, guint32 longer, int limit, GError **error);

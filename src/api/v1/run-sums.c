@@ -1,5 +1,6 @@
 /* Routes about a run as a whole: its components with their sums, its longest chain of steps, its picture, its definition. One
  * pass over the rows serves each of the first three. Memory grows with the components of a run, not with its nodes. */
+#include "api/v1/run-waits.h"
 #include "api/v1/runs.h"
 
 #include <errno.h>
@@ -303,7 +304,7 @@ static char *draw(Api *api, const RunRecord *run, GError **error)
         g_autoptr(GArray) steps = parts ? run_chain_find(chain, end_of(run)) : NULL;
         char *svg = NULL;
 
-        if (!parts)
+        if (!parts || (!node_is_final((NodeState)run->state) && !run_waits_add_parts(api, run, parts, error)))
                 return NULL;
         svg = picture_draw(&(Picture){ .definition = text->definition,
                                        .parts = parts,

@@ -41,15 +41,33 @@ static json_t *text_or_null(const char *text)
         return text ? json_string(text) : json_null();
 }
 
-static void put_state(json_t *object, const RunNodeRecord *node)
+/* Why it was skipped; NULL: it was not, or nothing is known. */
+static const char *skip_reason(const Definition *definition, const RunNodeRecord *node)
 {
+        const Component *component = &definition->components[node->component],
+                        *body = &definition->components[component_target(definition, node->component)];
+
+        if (node->state != NODE_SKIPPED)
+                return NULL;
+        return component->disabled              ? "disabled"
+               : body->looks && body->loops     ? "its condition is false, or its loop has no items"
+               : body->looks                    ? "its condition is false"
+               : body->loops                    ? "its loop has no items"
+                                                : NULL;
+}
+
+static void put_state(json_t *object, const Definition *definition, const RunNodeRecord *node)
+{
+        const char *message = node->message ? node->message : skip_reason(definition, node);
+
+
         json_object_set_new(object, "state", json_string(node_state_name((NodeState)node->state)));
         json_object_set_new(object, "job", text_or_null(node->job_id));
         json_object_set_new(object, "run", text_or_null(node->made_id));
         json_object_set_new(object, "cached", json_boolean(node->reuse));
         json_object_set_new(object, "started_at", json_time(node->started));
         json_object_set_new(object, "finished_at", json_time(node->finished));
-        json_object_set_new(object, "message", text_or_null(node->message));
+        json_object_set_new(object, "message", text_or_null(message));
 }
 
 /* ---- pages ---- */
@@ -134,7 +152,7 @@ json_t *run_nodes_format(Store *store, const RunText *text, const GPtrArray *nod
                                   is_dag(definition, node->component) ? "dag" : "step", "number",
                                   is_loop(definition, node->dag, node->component) ? json_integer(node->number)
                                                                                   : json_null());
-                put_state(object, node);
+                put_state(object, definition, node);
                 json_array_append_new(list, object);
         }
         if (!failed)
@@ -218,17 +236,21 @@ json_t *run_pauses_format(Store *store, const RunText *text, const RunRecord *ru
 
 /* ---- the tree ---- */
 
+/* Of a long loop: nodes in each state, then those whose result is an earlier one. */
+enum { COUNT_KEPT = NODE_STATES, COUNT_CACHED, COUNTS };
+
 typedef struct {
         const Definition *definition;
         const RunRecord *run;
         gint64 epoch;
         Store *store;
         const json_t *edits;  /* changed parameters */
+        GHashTable *waits;    /* (dag, component) -> char: why it waits for another run; or NULL */
         GHashTable *known;    /* nodes that were read one by one */
         int given;            /* paused components whose parameters are shown */
         GHashTable *nodes;    /* (dag, component) -> GPtrArray of RunNodeRecord, borrowed */
         GHashTable *children; /* (dag, component) -> RunChildRecord, borrowed */
-        GHashTable *counts;   /* (dag, component) of a long loop -> gint64[NODE_STATES] */
+        GHashTable *counts;   /* (dag, component) of a long loop -> gint64[COUNTS] */
         GPtrArray *rows;      /* RunNodeRecord, those that are shown, and some more */
         int items;
         bool partial;
@@ -315,7 +337,7 @@ static json_t *format_instance(Tree *tree, const RunNodeRecord *node, bool numbe
         tree->items++;
         if (numbered)
                 json_object_set_new(object, "number", json_integer(node->number));
-        put_state(object, node);
+        put_state(object, tree->definition, node);
         if (node->inner)
                 json_object_set_new(object, "children",
                                     format_children(tree, node->node, node->component,
@@ -366,8 +388,11 @@ static char *open_dependencies(const Tree *tree, guint32 dag, guint32 component)
 /* Why a component has not begun: "waits for a, b". The caller's. */
 static char *wait_of(const Tree *tree, guint32 dag, guint32 component)
 {
-        g_autofree char *names = open_dependencies(tree, dag, component);
+        const char *why = tree->waits ? look_up(tree->waits, dag, component) : NULL;
+        g_autofree char *names = why ? NULL : open_dependencies(tree, dag, component);
 
+        if (why)
+                return g_strdup(why);
         if (dag == RUN_POST)
                 return g_strdup("waits for the end of the entry points");
         return names ? g_strdup_printf("waits for %s", names)
@@ -427,6 +452,14 @@ static bool is_dull(const RunNodeRecord *node)
         return node->state == NODE_SUCCEEDED || node->state == NODE_SKIPPED || node->state == NODE_CANCELLED;
 }
 
+/* A loop without items, or one that is disabled, has one node, which is skipped: it stands for the whole. So does the only item
+ * of a loop if its condition is false. */
+static bool is_empty_loop(const RunChildRecord *child, const GPtrArray *nodes)
+{
+        return (!child || child->count <= 1) && nodes->len == 1 &&
+               ((const RunNodeRecord *)nodes->pdata[0])->state == NODE_SKIPPED;
+}
+
 /* All instances of a short loop; of a long one, some of those that run or did not succeed. */
 static json_t *format_instances(Tree *tree, const GPtrArray *nodes, gint64 count)
 {
@@ -451,24 +484,48 @@ static void count_states(const Tree *tree, const GPtrArray *nodes, guint32 dag, 
                 ret[((RunNodeRecord *)nodes->pdata[i])->state]++;
 }
 
+/* How many results of its items are earlier ones. */
+static void put_reused(const Tree *tree, json_t *object, const GPtrArray *nodes, guint32 dag, guint32 component)
+{
+        const gint64 *counted = look_up(tree->counts, dag, component);
+        gint64 kept = counted ? counted[COUNT_KEPT] : 0, cached = counted ? counted[COUNT_CACHED] : 0;
+
+        for (guint i = 0; !counted && i < nodes->len; i++) {
+                const RunNodeRecord *node = nodes->pdata[i];
+
+                kept += node->made_id && !node->reuse;
+                cached += node->reuse != NULL;
+        }
+        json_object_set_new(object, "kept", json_integer(kept));
+        json_object_set_new(object, "from_cache", json_integer(cached));
+}
+
 static json_t *format_loop(Tree *tree, const GPtrArray *nodes, guint32 dag, guint32 component)
 {
         const RunChildRecord *child = look_up(tree->children, dag, component);
         gint64 counts[NODE_STATES] = { 0 }, count = MAX(child ? child->count : 1, nodes->len), begun = 0;
         NodeState rest = child ? (NodeState)child->rest : NODE_NONE;
+        json_t *object;
 
+        if (is_empty_loop(child, nodes)) {
+                object = format_instance(tree, nodes->pdata[0], false);
+                json_object_set_new(object, "type", json_string("loop"));
+                return object;
+        }
         tree->items++;
         count_states(tree, nodes, dag, component, counts);
         for (int state = 0; state < NODE_STATES; state++)
                 begun += counts[state];
         counts[rest] += MAX(count - begun, 0);
-        return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o}", "name",
+        object = json_pack("{s:s, s:s, s:s, s:s?, s:I, s:o, s:o}", "name",
                          component_name(tree->definition, component), "type", "loop", "state",
                          loop_is_paused(tree, dag, component, counts)
                                  ? "paused"
                                  : node_state_name(loop_state(counts, rest)),
-                         "count", (json_int_t)count, "states", format_counts(counts), "children",
+                         "message", tree->waits ? look_up(tree->waits, dag, component) : NULL, "count", (json_int_t)count, "states", format_counts(counts), "children",
                          format_instances(tree, nodes, count));
+        put_reused(tree, object, nodes, dag, component);
+        return object;
 }
 
 static json_t *format_unpaused(Tree *tree, guint32 dag, guint32 component, NodeState dag_state)
@@ -647,10 +704,12 @@ static bool read_counts(Tree *tree, Store *store, GError **error)
                 gint64 *all = look_up(tree->counts, count->dag, count->component);
 
                 if (!all) {
-                        all = g_new0(gint64, NODE_STATES);
+                        all = g_new0(gint64, COUNTS);
                         g_hash_table_insert(tree->counts, key_new(count->dag, count->component), all);
                 }
                 all[count->state] = count->n;
+                all[COUNT_KEPT] += count->kept;
+                all[COUNT_CACHED] += count->cached;
         }
         return counts != NULL;
 }
@@ -679,7 +738,7 @@ static void tree_clear(Tree *tree)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Tree, tree_clear)
 
 json_t *run_tree_format(Store *store, const RunText *text, const RunRecord *run, gint64 epoch,
-                        const json_t *edits, bool *ret_partial, GError **error)
+                        const json_t *edits, GHashTable *waits, bool *ret_partial, GError **error)
 {
         g_autoptr(GPtrArray) children = store_run_children(store, run->seq, ROWS_MAX, error);
         g_auto(Tree) tree = {
@@ -688,6 +747,7 @@ json_t *run_tree_format(Store *store, const RunText *text, const RunRecord *run,
                 .epoch = epoch,
                 .store = store,
                 .edits = edits,
+                .waits = waits,
                 .known = run_paths_new(),
                 .nodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, list_unref),
                 .children = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL),

@@ -33,7 +33,7 @@ json_t *run_pauses_format(Store *store, const RunText *text, const RunRecord *ru
  *      {"name", "type": "step" | "dag" | "loop", "state", "job", "run", "cached", "started_at", "finished_at", "message",
  *       "number", "count", "states": {state: number}, "paused", "parameters", "inputs", "children": [...]}
  * A long loop shows some of its instances only. "parameters" and "inputs": of the first ten that are paused before they begin
- * (run-given.h), with the changed parameters in `edits`. `epoch`: pauses that began earlier are over. *ret_partial: the run is too
+ * (run-given.h), with the changed parameters in `edits`. `epoch`: pauses that began earlier are over. `waits`: run_waits_by_component, or NULL. *ret_partial: the run is too
  * large to be shown whole. */
 json_t *run_tree_format(Store *store, const RunText *text, const RunRecord *run, gint64 epoch,
-                        const json_t *edits, bool *ret_partial, GError **error);
+                        const json_t *edits, GHashTable *waits, bool *ret_partial, GError **error);

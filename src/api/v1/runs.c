@@ -6,8 +6,10 @@
 #include "api/run-package.h"
 #include "api/v1/run-logs.h"
 #include "api/v1/run-tree.h"
+#include "api/v1/run-waits.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "engine/run-waits.h"
 #include "model/filesystem.h"
 #include "pipeline/run-break.h"
 
@@ -70,7 +72,25 @@ static bool put_pauses(Api *api, const RunRecord *run, const RunText *text, json
         return true;
 }
 
-/* With the number of its nodes in each state. */
+static bool is_over(const RunRecord *run)
+{
+        return node_is_final((NodeState)run->state);
+}
+
+/* What keeps a run that has not ended from going on. */
+static bool put_waits(Api *api, const RunRecord *run, const RunText *text, json_t *reply, GError **error)
+{
+        json_t *waits = is_over(run) ? json_array() : run_waits_format(api, text, run, error);
+        g_autofree char *trouble = is_over(run) ? NULL : engine_trouble(api->engine);
+
+        if (!waits)
+                return false;
+        json_object_set_new(reply, "waits", waits);
+        json_object_set_new(reply, "trouble", trouble ? json_string(trouble) : json_null());
+        return true;
+}
+
+/* With the number of its nodes in each state. `text` NULL: it has ended, and is not paused. */
 static json_t *format_whole(Api *api, const RunRecord *run, const RunText *text, gint64 *ret_epoch,
                             GError **error)
 {
@@ -81,7 +101,7 @@ static json_t *format_whole(Api *api, const RunRecord *run, const RunText *text,
         if (!store_run_counts(api->store, run->seq, counts, error))
                 return NULL;
         reply = format_run(run);
-        if (!put_pauses(api, run, text, reply, ret_epoch, error))
+        if (!put_pauses(api, run, text, reply, ret_epoch, error) || !put_waits(api, run, text, reply, error))
                 return NULL;
         states = json_object();
         for (int state = NODE_RUNNING; state < NODE_STATES; state++)
@@ -173,11 +193,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Change, change_free)
 /* As GET gives it. */
 static json_t *read_whole(Api *api, const RunRecord *run, GError **error)
 {
-        g_autoptr(RunText) text =
-                run->paused > 0 ? run_texts_get(api->run_texts, api->store, run, error) : NULL;
+        bool needed = run->paused > 0 || !is_over(run);
+        g_autoptr(RunText) text = needed ? run_texts_get(api->run_texts, api->store, run, error) : NULL;
         gint64 epoch;
 
-        return text || run->paused == 0 ? format_whole(api, run, text, &epoch, error) : NULL;
+        return text || !needed ? format_whole(api, run, text, &epoch, error) : NULL;
 }
 
 /* The change holds, so the reply is never an error: a run that cannot be read now is answered as in a list. */
@@ -554,29 +574,9 @@ static void list_nodes(HttpRequest *request, void *arg)
                 http_fail(request, error);
                 return;
         }
+        run_waits_put(api, items);
         reply = json_pack("{s:o, s:o}", "items", items, "next", api_next_page(next));
         http_reply_json(request, 200, reply);
-}
-
-/* Says of steps whose job waits why it does. At most `parallelism` steps of a run have such a job. */
-static void put_waits(Api *api, json_t *items)
-{
-        json_t *item;
-        size_t i;
-
-        json_array_foreach(items, i, item) {
-                const char *id = json_string_value(json_object_get(item, "job"));
-                const char *state = json_string_value(json_object_get(item, "state"));
-                g_autoptr(Job) job = id && strcmp(state, node_state_name(NODE_RUNNING)) == 0
-                                             ? engine_job(api->engine, id)
-                                             : NULL;
-                g_autofree char *why = job ? engine_explain(api->engine, job) : NULL;
-                g_autofree char *message = why ? g_strdup_printf("its job waits: %s", why) : NULL;
-
-                if (message)
-                        json_object_set_new(item, "message", json_string(message));
-                put_waits(api, json_object_get(item, "children"));
-        }
 }
 
 static void show_tree(HttpRequest *request, void *arg)
@@ -587,14 +587,15 @@ static void show_tree(HttpRequest *request, void *arg)
         g_autoptr(RunText) text = run ? run_texts_get(api->run_texts, api->store, run, &error) : NULL;
         bool partial = false;
         gint64 epoch = 0;
+        g_autoptr(GHashTable) waits = text ? run_waits_by_component(api, run) : NULL;
         g_autoptr(json_t) reply = text ? format_whole(api, run, text, &epoch, &error) : NULL;
         json_t *items =
                 reply ? run_tree_format(api->store, text, run, epoch,
-                                        json_object_get(reply, "changed_parameters"), &partial, &error)
+                                        json_object_get(reply, "changed_parameters"), waits, &partial, &error)
                       : NULL;
 
         if (items) {
-                put_waits(api, items);
+                run_waits_put(api, items);
                 json_object_set_new(reply, "items", items);
                 json_object_set_new(reply, "partial", json_boolean(partial));
                 http_reply_json(request, 200, reply);

@@ -178,6 +178,7 @@ static void test_size(void)
 static const struct {
         const char *chain, *lines;
         int width; /* 0: no terminal */
+        bool breaks;
 } chains[] = {
         { CHAIN(LINK("prep", "1000") "," LINK("d.train-3", "59000"), "0"),
           "longest chain: 1m 30s of 1m 40s in steps\n"
@@ -185,6 +186,11 @@ static const struct {
           "  running 1m 20s, in the queue 5.0 s, being prepared 3.0 s\n",
           0 },
         { CHAIN("", "0"), "", 0 },
+        { "{'total_ms':1000,'items':[" LINK("a", "900") "],'left_out':0,'slot_ms':100,'run_ms':900,'queue_ms':9}",
+          "longest chain: 909 ms of 1.0 s in steps\n  a 1.9 s\n  running 900 ms, waiting for a slot 100 ms\n", 0 },
+        { "{'total_ms':1000,'items':[" LINK("a", "900") "],'left_out':0,'slot_ms':100,'run_ms':900}",
+          "longest chain: 900 ms of 1.0 s in steps\n  a 1.9 s\n  running 900 ms, waiting for a slot or at a breakpoint 100 ms\n",
+          0, true },
         /* those that took longest are named, the others are counted where they are */
         { CHAIN(LINK("a", "1") "," LINK("b", "2000") "," LINK("c", "3000") "," LINK("d", "4") "," LINK("e", "5") "," LINK(
                         "f",
@@ -216,7 +222,7 @@ static void test_chain(void)
                 const Terminal terminal = { .out_is_terminal = chains[i].width > 0,
                                             .width = chains[i].width };
                 g_autoptr(json_t) chain = run_of(chains[i].chain);
-                g_autofree char *lines = run_chain_draw(chain, &terminal);
+                g_autofree char *lines = run_chain_draw(chain, chains[i].breaks, &terminal);
 
                 g_assert_cmpstr(lines, ==, chains[i].lines);
         }

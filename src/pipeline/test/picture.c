@@ -366,6 +366,32 @@ static void test_run(void)
         g_assert_nonnull(strstr(svg, "<g class=\"paddle-s-running\" transform"));
 }
 
+/* Jobs that wait do not run, and a step may wait for another run. The bar of a loop is part of what the legend explains. */
+static void test_waits(void)
+{
+        g_autoptr(Definition) definition = parse_valid(RUN_TEXT, NULL);
+        g_autoptr(RunParts) parts = parts_of(definition);
+        RunRecord run = { .id = "6rpyr77cvstaad5v",
+                          .name = (char *)"a-name-that-is-longer-than-a-heading-has-place",
+                          .state = NODE_RUNNING,
+                          .paused = 1,
+                          .created = NOW - 10000 };
+        g_autofree char *svg = NULL;
+
+        run_parts_add_wait(parts, RUN_ROOT, component_named(definition, "many"), true, "waits for 2 cores");
+        run_parts_add_wait(parts, RUN_ROOT, component_named(definition, "e"), false, "waits for step 'e' of run r");
+        svg = picture_draw(&(Picture){ .definition = definition, .parts = parts, .run = &run, .now = NOW });
+        check_svg(svg);
+        g_assert_nonnull(strstr(svg, ">a-name-that-is-longer-than-a-he…"));
+        g_assert_nonnull(strstr(svg, " (6rpyr77cvstaad5v): paused, 10.0 s<"));
+        g_assert_nonnull(strstr(svg, "<title>many: queued, 10.0 s\n1 of 4, 1 failed, 1 queued\n"));
+        g_assert_nonnull(strstr(svg, "waits for 2 cores"));
+        g_assert_nonnull(strstr(svg, ">waits for another run<"));
+        g_assert_nonnull(strstr(svg, " of run r"));
+        g_assert_nonnull(strstr(svg, ">failed<")); /* in the legend: an item of `many` */
+        g_assert_null(strstr(svg, ">running<"));
+}
+
 /* ---- the longest chain, pauses, results of the cache ---- */
 
 #define CHAIN_TEXT                                                                                                            \
@@ -504,5 +530,6 @@ int main(int argc, char **argv)
         g_test_add_func("/picture/run", test_run);
         g_test_add_func("/picture/chain", test_chain);
         g_test_add_func("/picture/paused", test_paused);
+        g_test_add_func("/picture/waits", test_waits);
         return g_test_run();
 }

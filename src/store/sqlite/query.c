@@ -142,7 +142,7 @@ const char *const reader_sql[] = {
         [RUN_PAUSES] = "SELECT " RUN_CHILD_COLUMNS " FROM run_child INDEXED BY run_child_paused"
                        " WHERE run = ?1 AND pause > 0 ORDER BY dag, component LIMIT ?2",
         [RUN_COUNT_LOOPS] =
-                "SELECT loop.dag, loop.component, run_node.state, count(*) FROM run_child AS loop CROSS JOIN run_node"
+                "SELECT loop.dag, loop.component, run_node.state, count(*), sum(made_by IS NOT NULL AND made_by > 0 AND reuse IS NULL), sum(reuse IS NOT NULL) FROM run_child AS loop CROSS JOIN run_node"
                 " ON run_node.run = loop.run AND node >= loop.first AND node < loop.first + loop.count"
                 " WHERE loop.run = ?1 AND loop.count > ?2"
                 " GROUP BY loop.dag, loop.component, run_node.state LIMIT ?3",

@@ -717,7 +717,9 @@ GArray *sqlite_run_loop_counts(Store *base, gint64 run, guint32 longer, int limi
                 RunLoopCount count = { .dag = (guint32)conn_int(conn, RUN_COUNT_LOOPS, 0),
                                        .component = (guint32)conn_int(conn, RUN_COUNT_LOOPS, 1),
                                        .state = (guint8)read_state(conn, RUN_COUNT_LOOPS, 2),
-                                       .n = conn_int(conn, RUN_COUNT_LOOPS, 3) };
+                                       .n = conn_int(conn, RUN_COUNT_LOOPS, 3),
+                                       .kept = conn_int(conn, RUN_COUNT_LOOPS, 4),
+                                       .cached = conn_int(conn, RUN_COUNT_LOOPS, 5) };
 
                 g_array_append_val(counts, count);
         }
