@@ -83,8 +83,8 @@ def test_a_run_that_a_full_disk_stops_says_so(small, tmp_path):
     """A step ends while its end cannot be stored."""
     go = tmp_path / "go"
     file = tmp_path / "pipeline.yaml"
-    steps = f"  first: {{command: 'while ! test -e {go}; do sleep 0.05; done'}}\n  second: {{deps: first, command: 'true'}}\n"
-    file.write_text(f"name: stuck\nentry_points:\n{steps}")
+    first = f"  first: {{command: 'while ! test -e {go}; do sleep 0.05; done'}}\n"
+    file.write_text(f"name: stuck\nentry_points:\n{first}  second: {{deps: first, command: 'true'}}\n")
     words = [BIN / "paddle", "run", "create", "-f", file, "--no-package", "--follow"]
     env = {**os.environ, "PADDLE_SERVER": small.url}
     process = subprocess.Popen(words, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

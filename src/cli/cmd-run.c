@@ -185,7 +185,8 @@ static char *cell_created(const json_t *item, const Terminal *terminal)
  * 3". `paddle run show` has all. */
 static char *cell_message(const json_t *item, const Terminal *terminal)
 {
-        static const char step[] = "step '", failed[] = "' failed: ", last_line[] = "; last line: ", see[] = "; see `";
+        static const char step[] = "step '",
+                          failed[] = "' failed: ", last_line[] = "; last line: ", see[] = "; see `";
         const char *message = text_of(item, "message"), *end = strstr(message, failed);
         g_auto(GStrv) reasons = NULL;
         char *last, *seen;
@@ -197,8 +198,8 @@ static char *cell_message(const json_t *item, const Terminal *terminal)
         last = strstr(reasons[0], last_line);
         seen = strstr(reasons[0], see);
         if (last && seen && seen < last)
-                return g_strdup_printf("%.*s: %s; %.*s", (int)(end - message), message, last + strlen(last_line),
-                                       (int)(seen - reasons[0]), reasons[0]);
+                return g_strdup_printf("%.*s: %s; %.*s", (int)(end - message), message,
+                                       last + strlen(last_line), (int)(seen - reasons[0]), reasons[0]);
         return g_strdup_printf("%.*s: %s", (int)(end - message), message, reasons[0]);
 }
 
@@ -217,7 +218,8 @@ static const Column columns[] = {
 static char *no_runs(const RunOptions *options)
 {
         if (options->name)
-                return g_strdup_printf("no runs named '%s'; `paddle run list` shows the newest ones", options->name);
+                return g_strdup_printf("no runs named '%s'; `paddle run list` shows the newest ones",
+                                       options->name);
         if (options->stored || options->state)
                 return g_strdup("no such runs; `paddle run list` shows the newest ones");
         return g_strdup("no runs; `paddle run create -f FILE` makes one");
@@ -234,8 +236,7 @@ static bool run_list(Cli *cli, const void *target, char *const *words, GError **
         url_add_query(path, "name", options->name);
         url_add_query(path, "pipeline", options->stored);
         url_add_query(path, "state", options->state);
-        return listing_show(cli, options->format, columns, "id", path->str, options->limit,
-                            none, error);
+        return listing_show(cli, options->format, columns, "id", path->str, options->limit, none, error);
 }
 
 const Verb verb_run_list = {

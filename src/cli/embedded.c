@@ -206,10 +206,11 @@ static bool did_not_come(const char *what, const char *log, goffset from, GError
         g_autofree char *tail = log_tail(log, from), *home = embedded_home();
 
         if (is_full(home))
-                return err_set(error, ERR_UNREACHABLE,
-                               "%s: the disk that holds '%s' is full\nFree some space on it, or set PADDLE_HOME to a "
-                               "directory on another disk.",
-                               what, home);
+                return err_set(
+                        error, ERR_UNREACHABLE,
+                        "%s: the disk that holds '%s' is full\nFree some space on it, or set PADDLE_HOME to a "
+                        "directory on another disk.",
+                        what, home);
         return err_set(error, ERR_UNREACHABLE, "%s\nThe end of its log, '%s':\n%s", what, log, tail);
 }
 

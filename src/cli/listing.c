@@ -111,8 +111,9 @@ char *listing_time(const json_t *object, const char *name, const Terminal *termi
 
         if (!time || !terminal->out_is_terminal || terminal->width >= WIDE)
                 return local_time(ms);
-        return g_date_time_format(time, g_date_time_get_year(time) == g_date_time_get_year(now) ? "%m-%d %H:%M"
-                                                                                                 : "%Y-%m-%d");
+        return g_date_time_format(time, g_date_time_get_year(time) == g_date_time_get_year(now)
+                                                ? "%m-%d %H:%M"
+                                                : "%Y-%m-%d");
 }
 
 /* A resource quantity in readable form ("23.5Gi"), or any other value unchanged. */

@@ -18,10 +18,10 @@
 enum {
         PAUSE_MS = 100,
         PAUSE_MAX_MS = 2000,
-        NODES_MAX = 1000,  /* steps of a run with more nodes are not shown one by one, */
-        COUNTS_MS = 10000, /* but how many are in which state, at most this often */
-        GROUP_MIN = 3,     /* so many steps of one name whose results are earlier ones are one line */
-        WAIT_MS = 1000,    /* a step that waits for less is not said to */
+        NODES_MAX = 1000,      /* steps of a run with more nodes are not shown one by one, */
+        COUNTS_MS = 10000,     /* but how many are in which state, at most this often */
+        GROUP_MIN = 3,         /* so many steps of one name whose results are earlier ones are one line */
+        WAIT_MS = 1000,        /* a step that waits for less is not said to */
         WAIT_AGAIN_MS = 10000, /* ... and what it waits for is said at most this often */
 };
 
@@ -38,7 +38,8 @@ bool run_step_is_queued(const json_t *step)
 {
         static const char *const words[] = { "submitted", "queued", "suspended", NULL };
 
-        return strcmp(text_of(step, "state"), "running") == 0 && g_strv_contains(words, text_of(step, "job_state"));
+        return strcmp(text_of(step, "state"), "running") == 0 &&
+               g_strv_contains(words, text_of(step, "job_state"));
 }
 
 const char *run_step_word(const json_t *step)
@@ -213,7 +214,8 @@ static GHashTable *find_groups(const Steps *steps, const json_t *items, GHashTab
         json_array_foreach((json_t *)items, i, item)
                 g_hash_table_insert(nodes, GINT_TO_POINTER((int)int_of(item, "node")), item);
         json_array_foreach((json_t *)items, i, item) {
-                Group *group = is_set(item, "run") && is_news(steps, item) ? group_new(item, nodes) : NULL, *same;
+                Group *group = is_set(item, "run") && is_news(steps, item) ? group_new(item, nodes) : NULL,
+                      *same;
                 char *key = group ? g_strconcat(group->names, " ", group->what, NULL) : NULL;
 
                 if (!group)
@@ -276,7 +278,8 @@ static void print_counts(Steps *steps, const json_t *run)
                         NODES_MAX);
         steps->counts_due = clock_monotonic_ms() + COUNTS_MS;
         json_object_foreach((json_t *)counts, state, count)
-                put_count(text, json_integer_value(count) - (strcmp(state, "running") == 0 ? queued : 0), state);
+                put_count(text, json_integer_value(count) - (strcmp(state, "running") == 0 ? queued : 0),
+                          state);
         put_count(text, queued, "queued");
         cli_print("%s: %s", text_of(run, "name"), text->str);
 }
@@ -334,7 +337,8 @@ static void print_wait(const Steps *steps, Wait *wait, const json_t *one)
 {
         gint64 now = clock_monotonic_ms();
         g_autofree char *kind = without_numbers(text_of(one, "message"));
-        g_autofree char *path = text_visible(text_of(one, "step")), *message = text_visible(text_of(one, "message"));
+        g_autofree char *path = text_visible(text_of(one, "step")),
+                        *message = text_visible(text_of(one, "message"));
         g_autofree char *state = state_text(text_of(one, "state"), steps->cli->terminal.out_colour);
 
         if (now - wait->since < WAIT_MS || (wait->said && now - wait->said < WAIT_AGAIN_MS) ||
@@ -412,7 +416,8 @@ static void show_trouble(Steps *steps, const json_t *run)
         if (g_strcmp0(steps->trouble ? steps->trouble : "", now) == 0)
                 return;
         if (*now)
-                cli_say(steps->cli, "paddle: the server cannot store changes, so the run does not go on: %s", now);
+                cli_say(steps->cli, "paddle: the server cannot store changes, so the run does not go on: %s",
+                        now);
         else
                 cli_say(steps->cli, "paddle: the server stores changes again");
         g_free(steps->trouble);
@@ -569,7 +574,7 @@ static bool wait(Steps *steps, const char *word, bool show, gint64 deadline, jso
 
 /* *ret_shown: each step was printed, with its reason if it failed. */
 static bool follow_run(Cli *cli, const char *run, bool show, gint64 deadline, bool *ret_shown, json_t **ret,
-                   GError **error)
+                       GError **error)
 {
         Steps steps = { .cli = cli,
                         .states = g_hash_table_new_full(NULL, NULL, NULL, g_free),

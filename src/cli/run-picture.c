@@ -30,6 +30,7 @@ typedef struct {
         GArray *lines;
         int left;      /* lines that may follow; G_MAXINT: any number */
         gint64 hidden; /* lines that did not */
+        bool screen;   /* it has a height */
 } Drawing;
 
 static void line_clear(void *data)
@@ -203,16 +204,40 @@ static bool is_shown(const Drawing *drawing, const json_t *loop, const json_t *i
                has_failed(item);
 }
 
-static json_t *shown_children(const Drawing *drawing, const json_t *item)
+/* A screen has few lines: the items of one loop must not push out all that follows. Those that failed come first. */
+static json_t *first_items(const json_t *items)
 {
-        const json_t *children = json_object_get(item, "children");
-        json_t *shown = json_array(), *child;
+        enum { ITEMS = 5 };
+        json_t *first = json_array(), *item;
         size_t i;
 
+        for (int failed = 1; failed >= 0; failed--)
+                json_array_foreach((json_t *)items, i, item)
+                        if (has_failed(item) == (failed == 1) && json_array_size(first) < ITEMS)
+                                json_array_append(first, item);
+        return first;
+}
+
+/* *ret_hidden: so many others, which did not fail, are left out of a screen. */
+static json_t *shown_children(const Drawing *drawing, const json_t *item, gint64 *ret_hidden)
+{
+        const json_t *children = json_object_get(item, "children");
+        json_t *shown = json_array(), *first, *child;
+        size_t i;
+
+        *ret_hidden = 0;
         json_array_foreach((json_t *)children, i, child)
                 if (is_shown(drawing, item, child))
                         json_array_append(shown, child);
-        return shown;
+        if (!drawing->screen || drawing->picture->all || strcmp(text_of(item, "type"), "loop") != 0)
+                return shown;
+        first = first_items(shown);
+        json_array_foreach(shown, i, child)
+                *ret_hidden += !has_failed(child);
+        json_array_foreach(first, i, child)
+                *ret_hidden -= !has_failed(child);
+        json_decref(shown);
+        return first;
 }
 
 /* How many items of a loop have this state that are not among those shown. */
@@ -257,16 +282,18 @@ static void draw_more(Drawing *drawing, gint64 more, const char *state, bool las
 
 static void draw_children(Drawing *drawing, const json_t *item)
 {
-        g_autoptr(json_t) shown = shown_children(drawing, item);
+        gint64 hidden;
+        g_autoptr(json_t) shown = shown_children(drawing, item, &hidden);
         bool loops = is_set(item, "count");
         gint64 failed = loops ? more_of(item, shown, "failed") : 0;
         gint64 terminated = loops ? more_of(item, shown, "terminated") : 0;
         gsize n = json_array_size(shown);
 
         for (gsize i = 0; i < n; i++)
-                draw(drawing, json_array_get(shown, i), i + 1 == n && failed + terminated == 0);
-        draw_more(drawing, failed, "failed", terminated == 0);
-        draw_more(drawing, terminated, "terminated", true);
+                draw(drawing, json_array_get(shown, i), i + 1 == n && failed + terminated + hidden == 0);
+        draw_more(drawing, failed, "failed", terminated + hidden == 0);
+        draw_more(drawing, terminated, "terminated", hidden == 0);
+        draw_more(drawing, hidden, "", true);
 }
 
 /* A long reason that the head has in full is not repeated. The caller's. */
@@ -365,8 +392,8 @@ static void draw_lost(Drawing *drawing)
 static void draw_trouble(Drawing *drawing)
 {
         g_autofree char *why = err_line(text_of(drawing->picture->run, "trouble"));
-        g_autofree char *line = g_strdup_printf(
-                "the server cannot store changes, so the run does not go on: %s", why);
+        g_autofree char *line =
+                g_strdup_printf("the server cannot store changes, so the run does not go on: %s", why);
 
         if (*why)
                 put_line(drawing, LINE_WHOLE, text_visible(line), "", g_strdup(""));
@@ -481,6 +508,7 @@ char *run_draw(const RunPicture *picture, const Terminal *terminal, int height)
         char *text;
 
         g_array_set_clear_func(drawing.lines, line_clear);
+        drawing.screen = height > 0;
         if (height > 0) /* one line for what does not fit */
                 drawing.left = MAX(height - 1 - (picture->trouble ? 1 : 0), 1);
         draw_head(&drawing, height == 0);

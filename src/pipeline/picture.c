@@ -14,10 +14,10 @@
 #include "pipeline/show.h"
 
 enum {
-        GRID_MIN = 7,     /* so many steps with the same neighbours become a grid, */
-        GRID_MAX = 150,   /* and more than this a stack */
-        LANES_MAX = 4000, /* layers that lines pass, together */
-        BUCKETS = 40,     /* of a DAG that is too large */
+        GRID_MIN = 7,      /* so many steps with the same neighbours become a grid, */
+        GRID_MAX = 150,    /* and more than this a stack */
+        LANES_MAX = 4000,  /* layers that lines pass, together */
+        BUCKETS = 40,      /* of a DAG that is too large */
         HEADING_NAME = 32, /* characters of the name of a run in the heading */
 };
 

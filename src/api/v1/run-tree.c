@@ -49,17 +49,16 @@ static const char *skip_reason(const Definition *definition, const RunNodeRecord
 
         if (node->state != NODE_SKIPPED)
                 return NULL;
-        return component->disabled              ? "disabled"
-               : body->looks && body->loops     ? "its condition is false, or its loop has no items"
-               : body->looks                    ? "its condition is false"
-               : body->loops                    ? "its loop has no items"
-                                                : NULL;
+        return component->disabled          ? "disabled"
+               : body->looks && body->loops ? "its condition is false, or its loop has no items"
+               : body->looks                ? "its condition is false"
+               : body->loops                ? "its loop has no items"
+                                            : NULL;
 }
 
 static void put_state(json_t *object, const Definition *definition, const RunNodeRecord *node)
 {
         const char *message = node->message ? node->message : skip_reason(definition, node);
-
 
         json_object_set_new(object, "state", json_string(node_state_name((NodeState)node->state)));
         json_object_set_new(object, "job", text_or_null(node->job_id));
@@ -485,7 +484,8 @@ static void count_states(const Tree *tree, const GPtrArray *nodes, guint32 dag, 
 }
 
 /* How many results of its items are earlier ones. */
-static void put_reused(const Tree *tree, json_t *object, const GPtrArray *nodes, guint32 dag, guint32 component)
+static void put_reused(const Tree *tree, json_t *object, const GPtrArray *nodes, guint32 dag,
+                       guint32 component)
 {
         const gint64 *counted = look_up(tree->counts, dag, component);
         gint64 kept = counted ? counted[COUNT_KEPT] : 0, cached = counted ? counted[COUNT_CACHED] : 0;
@@ -518,12 +518,13 @@ static json_t *format_loop(Tree *tree, const GPtrArray *nodes, guint32 dag, guin
                 begun += counts[state];
         counts[rest] += MAX(count - begun, 0);
         object = json_pack("{s:s, s:s, s:s, s:s?, s:I, s:o, s:o}", "name",
-                         component_name(tree->definition, component), "type", "loop", "state",
-                         loop_is_paused(tree, dag, component, counts)
-                                 ? "paused"
-                                 : node_state_name(loop_state(counts, rest)),
-                         "message", tree->waits ? look_up(tree->waits, dag, component) : NULL, "count", (json_int_t)count, "states", format_counts(counts), "children",
-                         format_instances(tree, nodes, count));
+                           component_name(tree->definition, component), "type", "loop", "state",
+                           loop_is_paused(tree, dag, component, counts)
+                                   ? "paused"
+                                   : node_state_name(loop_state(counts, rest)),
+                           "message", tree->waits ? look_up(tree->waits, dag, component) : NULL, "count",
+                           (json_int_t)count, "states", format_counts(counts), "children",
+                           format_instances(tree, nodes, count));
         put_reused(tree, object, nodes, dag, component);
         return object;
 }

@@ -136,6 +136,30 @@ static void check_size(const char *lines, int width, int height)
                 g_assert_cmpint(text_columns(all[i]), <=, width);
 }
 
+/* On a screen some items of a loop are left out, so that the steps behind it are seen; those that failed are not. */
+static void test_screen(void)
+{
+        const Terminal terminal = { .out_is_terminal = true, .utf8 = true, .width = 80 };
+        g_autoptr(GString) items = g_string_new(NULL);
+        g_autofree char *text = NULL, *lines = NULL;
+        g_autoptr(json_t) run = NULL;
+
+        for (int i = 0; i < 20; i++)
+                g_string_append_printf(items, "%s{'name':'fit','type':'step','number':%d,'state':'%s'}",
+                                       i ? "," : "", i, i == 17 ? "failed" : "running");
+        text = g_strconcat("{'id':'6rpyr77cvstaad5v','name':'train','state':'running','user':'ann','items':[",
+                           "{'name':'fit','type':'loop','state':'running','count':20,",
+                           "'states':{'running':19,'failed':1},'children':[", items->str,
+                           "]},{'name':'score','type':'step','state':'pending'}]}", NULL);
+        run = run_of(text);
+        lines = run_draw(&(RunPicture){ .run = run, .now = NOW }, &terminal, 24);
+        g_assert_nonnull(strstr(lines, "fit-17"));
+        g_assert_nonnull(strstr(lines, "fit-3 "));
+        g_assert_null(strstr(lines, "fit-4 "));
+        g_assert_nonnull(strstr(lines, "… 15 more"));
+        g_assert_nonnull(strstr(lines, "score"));
+}
+
 static void test_size(void)
 {
         g_autoptr(GString) items = g_string_new(NULL);
@@ -186,8 +210,10 @@ static const struct {
           "  running 1m 20s, in the queue 5.0 s, being prepared 3.0 s\n",
           0 },
         { CHAIN("", "0"), "", 0 },
-        { "{'total_ms':1000,'items':[" LINK("a", "900") "],'left_out':0,'slot_ms':100,'run_ms':900,'queue_ms':9}",
-          "longest chain: 909 ms of 1.0 s in steps\n  a 1.9 s\n  running 900 ms, waiting for a slot 100 ms\n", 0 },
+        { "{'total_ms':1000,'items':[" LINK("a",
+                                            "900") "],'left_out':0,'slot_ms':100,'run_ms':900,'queue_ms':9}",
+          "longest chain: 909 ms of 1.0 s in steps\n  a 1.9 s\n  running 900 ms, waiting for a slot 100 ms\n",
+          0 },
         { "{'total_ms':1000,'items':[" LINK("a", "900") "],'left_out':0,'slot_ms':100,'run_ms':900}",
           "longest chain: 900 ms of 1.0 s in steps\n  a 1.9 s\n  running 900 ms, waiting for a slot or at a breakpoint 100 ms\n",
           0, true },
@@ -233,6 +259,7 @@ int main(int argc, char **argv)
         g_test_init(&argc, &argv, NULL);
         g_test_add_func("/cli/run-picture/chain", test_chain);
         g_test_add_func("/cli/run-picture/lines", test_lines);
+        g_test_add_func("/cli/run-picture/screen", test_screen);
         g_test_add_func("/cli/run-picture/size", test_size);
         return g_test_run();
 }

@@ -379,7 +379,8 @@ static void test_waits(void)
         g_autofree char *svg = NULL;
 
         run_parts_add_wait(parts, RUN_ROOT, component_named(definition, "many"), true, "waits for 2 cores");
-        run_parts_add_wait(parts, RUN_ROOT, component_named(definition, "e"), false, "waits for step 'e' of run r");
+        run_parts_add_wait(parts, RUN_ROOT, component_named(definition, "e"), false,
+                           "waits for step 'e' of run r");
         svg = picture_draw(&(Picture){ .definition = definition, .parts = parts, .run = &run, .now = NOW });
         check_svg(svg);
         g_assert_nonnull(strstr(svg, ">a-name-that-is-longer-than-a-he…"));
