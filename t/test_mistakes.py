@@ -366,6 +366,8 @@ PIPELINES = [
     M("schedule create nightly steps", 2, "CRONTAB"),
     M("schedule create nightly steps @daily", 1, "no stored pipeline 'steps'", "paddle pipeline list"),
     M("schedule create nightly steps @daily --start soon", 2, "--start", "soon"),
+    M("schedule create nightly steps @daily --end 2020-01-01T00:00", 2, "--end 2020-01-01T00:00 is not in the future"),
+    M("schedule create nightly steps every 10m", 2, "the crontab is one word", "nightly steps '@every 10m'"),
     M("schedule show nowhere", 1, "no schedule 'nowhere'", "paddle schedule list"),
     M("artifact list --run nowhere", 1, "no run 'nowhere'", "paddle run list"),
     M("artifact list --fs nowhere", 1, "no file system 'nowhere'", "paddle fs list"),

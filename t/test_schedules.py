@@ -184,12 +184,15 @@ def test_refusals(server):
         ({"name": "a-b"}, 400, "name 'a-b'"),
         ({"policy": "wrong"}, 400, "suspend, replace or skip"),
         ({"start_at": "soon"}, 400, "start_at: 'soon'"),
-        ({"end_at": "2020-01-01T00:00:00Z"}, 400, "not in the future"),
+        ({"end_at": "2020-01-01T00:00:00Z"}, 400, "the end, 2020-01-01T00:00:00.000Z, is not in the future"),
+        ({"name": "nightly-train"}, 400, "A schedule's name has no '-', as in PaddleFlow: 'nightly_train'."),
+        ({"crontab": "every 10m"}, 400, "Did you mean '@every 10m'?"),
         ({"pipeline": "none"}, 404, "no stored pipeline 'none'"),
         ({"version": 7}, 404, "no version 7"),
     ):
         reply = server.post("/v1/schedules", {**good, **change})
-        assert (reply.status, says in reply.json["message"]) == (status, True), (change, reply.body)
+        text = reply.json["message"] + reply.json.get("hint", "")
+        assert (reply.status, says in text) == (status, True), (change, reply.body)
     create(server, **good)
     reply = server.post("/v1/schedules", good)
     assert (reply.status, "already" in reply.json["message"]) == (409, True)

@@ -56,11 +56,16 @@ static const Option create_options[] = {
 
 static bool put_time(json_t *body, const char *option, const char *member, const char *text, GError **error)
 {
-        g_autofree char *time = text ? begin_parse(option, text, clock_now_ms(), error) : NULL;
+        gint64 now = clock_now_ms();
+        g_autofree char *time = text ? begin_parse(option, text, now, error) : NULL,
+                        *shown = clock_format(now);
 
-        if (time)
-                json_object_set_new(body, member, json_string(time));
-        return time || !text;
+        if (!time)
+                return !text;
+        if (strcmp(time, shown) <= 0) /* both are UTC, in one form */
+                return err_set(error, ERR_USAGE, "%s %s is not in the future: it is %s", option, text, shown);
+        json_object_set_new(body, member, json_string(time));
+        return true;
 }
 
 static json_t *body_of(const ScheduleOptions *options, char *const *words, GError **error)
@@ -85,10 +90,14 @@ static json_t *body_of(const ScheduleOptions *options, char *const *words, GErro
 /* Without quotes the shell makes five words of a crontab, or more where '*' stands for files. */
 static bool is_one_word(char *const *words, GError **error)
 {
+        bool every = strcmp(words[2], "every") == 0 || strcmp(words[2], "@every") == 0;
+        g_autofree char *meant =
+                every && words[3] ? g_strdup_printf("@every %s", words[3]) : g_strdup("30 2 * * *");
+
         return !words[3] || err_set(error, ERR_USAGE,
                                     "the crontab is one word, and here are %u\n"
-                                    "Put it in quotes: paddle schedule create %s %s '30 2 * * *'",
-                                    g_strv_length((char **)words) - 2, words[0], words[1]);
+                                    "Put it in quotes: paddle schedule create %s %s '%s'",
+                                    g_strv_length((char **)words) - 2, words[0], words[1], meant);
 }
 
 /* False: what the server says, or, of a file, what to do with it. */
@@ -175,6 +184,13 @@ static char *next_cell(const json_t *item, const Terminal *terminal)
         return listing_time(item, "next_at", terminal);
 }
 
+static char *concurrency_cell(const json_t *item, const Terminal *terminal)
+{
+        gint64 concurrency = int_of(item, "concurrency");
+
+        return concurrency > 0 ? g_strdup_printf("%" G_GINT64_FORMAT, concurrency) : g_strdup("no limit");
+}
+
 static const Column columns[] = {
         { "NAME", .member = "name" },
         { "ID", true, .member = "id" },
@@ -184,7 +200,7 @@ static const Column columns[] = {
         { "STATE", .member = "state" },
         { "NEXT", .cell = next_cell, .fit = { 1, TABLE_WHOLE } },
         { "POLICY", true, .member = "policy" },
-        { ">CONCURRENCY", true, .member = "concurrency" },
+        { ">CONCURRENCY", true, .cell = concurrency_cell },
         { "MESSAGE", true, .member = "message" },
         { 0 },
 };

@@ -1,6 +1,7 @@
 /* The commands on schedules: create, stop, delete (see schedules.h). */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "engine/pipelines.h"
 #include "engine/schedules.h"
@@ -39,11 +40,13 @@ typedef struct {
 
 static bool check_numbers(const ScheduleRecord *record, GError **error)
 {
+        g_autofree char *advice = schedule_name_advice(record->name);
+
         if (!schedule_name_is_valid(record->name))
                 return err_set(
                         error, ERR_INVALID,
-                        "name '%.60s' is not 2 to %d letters, digits and '_' that do not begin with a digit",
-                        record->name, SCHEDULE_NAME_MAX);
+                        "name '%.60s' is not 2 to %d letters, digits and '_' that do not begin with a digit%s",
+                        record->name, SCHEDULE_NAME_MAX, advice);
         if (record->note && strlen(record->note) > SCHEDULE_NOTE_MAX)
                 return err_set(error, ERR_INVALID, "the description has %zu bytes, and may have at most %d",
                                strlen(record->note), SCHEDULE_NOTE_MAX);
@@ -57,12 +60,19 @@ static bool check_numbers(const ScheduleRecord *record, GError **error)
                        record->expire_s, G_MAXINT32);
 }
 
+static bool refuse_time(const char *what, gint64 time, GError **error)
+{
+        g_autofree char *text = clock_format(time);
+
+        return err_set(error, ERR_INVALID, "the %s, %s, is not in the future", what, text);
+}
+
 static bool check_times(const ScheduleRecord *record, gint64 now, GError **error)
 {
         if (record->start_at && record->start_at <= now)
-                return err_set(error, ERR_INVALID, "the start is not in the future");
+                return refuse_time("start", record->start_at, error);
         if (record->end_at && record->end_at <= now)
-                return err_set(error, ERR_INVALID, "the end is not in the future");
+                return refuse_time("end", record->end_at, error);
         return !record->start_at || !record->end_at || record->end_at > record->start_at ||
                err_set(error, ERR_INVALID, "the end is not after the start");
 }

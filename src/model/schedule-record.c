@@ -92,3 +92,12 @@ bool schedule_name_is_valid(const char *name)
         return len >= 2 && len <= SCHEDULE_NAME_MAX && (g_ascii_isalpha(*name) || *name == '_') &&
                strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == len;
 }
+
+char *schedule_name_advice(const char *name)
+{
+        g_autofree char *other = g_strdelimit(g_strdup(name), "-", '_');
+
+        return strcmp(other, name) == 0 || !schedule_name_is_valid(other)
+                       ? g_strdup("")
+                       : g_strdup_printf("\nA schedule's name has no '-', as in PaddleFlow: '%s'.", other);
+}

@@ -57,5 +57,8 @@ void schedule_record_free(ScheduleRecord *record); /* NULL is a no-op */
 ScheduleRecord *schedule_record_copy(const ScheduleRecord *record);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ScheduleRecord, schedule_record_free)
 
+/* "\nA schedule's name has no '-', as in PaddleFlow: 'nightly_train'.", the hint for a name that is valid but for its '-';
+ * "" for others. The caller's. */
+char *schedule_name_advice(const char *name);
 /* 2 to 50 letters, digits and '_', not beginning with a digit. */
 bool schedule_name_is_valid(const char *name);

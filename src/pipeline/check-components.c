@@ -425,7 +425,7 @@ static void check_artifact(Check *check, const Value *value)
             !draft_is_refused(check->draft, DEFINITION_ROOT, KEY_FS_OPTIONS) &&
             !draft_is_refused(check->draft, DEFINITION_ROOT, KEY_MAIN_FS))
                 refuse(check, PE_20,
-                       "an output artifact needs a main file system\nName it in fs_options.main_fs, or give %s.",
+                       "an output artifact needs a main file system\nWrite fs_options: {main_fs: {name: home}}, or give %s.",
                        draft_request_word(check->draft, REQUEST_FS));
         if ((!input && !dag) || value->kind == VALUE_NONE)
                 return;

@@ -287,10 +287,14 @@ Cron *cron_parse(const char *text, GTimeZone *local, GError **error)
         stripped = g_strstrip(g_strdup(text));
         if (parse(cron, stripped, local, &cause))
                 return g_steal_pointer(&cron);
-        err_set(error, ERR_INVALID,
-                "crontab '%s': %s\n"
-                "A crontab is MINUTE HOUR DAY MONTH WEEKDAY, such as '30 2 * * mon', or '@every 90s'.",
-                shown, cause->message);
+        if (g_str_has_prefix(stripped, "every "))
+                err_set(error, ERR_INVALID, "crontab '%s': %s\nDid you mean '@%.100s'?", shown,
+                        cause->message, stripped);
+        else
+                err_set(error, ERR_INVALID,
+                        "crontab '%s': %s\n"
+                        "A crontab is MINUTE HOUR DAY MONTH WEEKDAY, such as '30 2 * * mon', or '@every 90s'.",
+                        shown, cause->message);
         return NULL;
 }
 

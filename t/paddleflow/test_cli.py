@@ -165,7 +165,8 @@ def test_server_not_reached(cli, tmp_path):
         sock.bind(("127.0.0.1", 0))
         path = config(tmp_path / "away.ini", port=sock.getsockname()[1])
         done = cli.run("--pf_config", path, "user", "list", own_config=True, check=1)
-        assert done.stderr
+        port = sock.getsockname()[1]
+        assert f"`paddled --listen 127.0.0.1:{port} --published-password 127.0.0.1` starts one" in done.stderr
 
 
 def test_wrong_password(cli, tmp_path):
@@ -198,7 +199,8 @@ def test_config_lacks_something(cli, tmp_path, text):
 
 def test_config_is_made(cli, tmp_path):
     """$HOME/.paddleflow/paddleflow.ini, with the defaults; nothing needs to listen."""
-    cli.run("user", "list", own_config=True, check=None, env={"HOME": str(tmp_path)})
+    done = cli.run("user", "list", own_config=True, check=None, env={"HOME": str(tmp_path)})
+    assert f"'{tmp_path}/.paddleflow/paddleflow.ini' was made: it names the server 127.0.0.1:8999" in done.stderr
     text = (tmp_path / ".paddleflow/paddleflow.ini").read_text(encoding="utf-8")
     assert re.search(r"^\[user\]$.*^name *= *root$.*^password *= *paddleflow$", text, re.M | re.S), text
     assert re.search(

@@ -138,6 +138,7 @@ static bool take_time(const json_t *body, const char *name, gint64 *ret, GError 
 static bool take_texts(const json_t *body, ScheduleRecord *ret, GError **error)
 {
         const char *name = go_text(body, "name"), *desc = go_text(body, "desc");
+        g_autofree char *advice = schedule_name_advice(name);
 
         ret->name = g_strdup(name);
         ret->note = *desc ? g_strdup(desc) : NULL;
@@ -145,8 +146,8 @@ static bool take_texts(const json_t *body, ScheduleRecord *ret, GError **error)
         if (!schedule_name_is_valid(name))
                 return paddleflow_set(
                         error, CODE_InvalidNamePattern,
-                        "name '%.60s' is not 2 to %d letters, digits and '_' that do not begin with a digit",
-                        name, SCHEDULE_NAME_MAX);
+                        "name '%.60s' is not 2 to %d letters, digits and '_' that do not begin with a digit%s",
+                        name, SCHEDULE_NAME_MAX, advice);
         return strlen(desc) <= SCHEDULE_NOTE_MAX ||
                paddleflow_set(error, CODE_InvalidArguments, "desc is longer than %d bytes",
                               SCHEDULE_NOTE_MAX);

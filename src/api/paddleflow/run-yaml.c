@@ -34,8 +34,11 @@ bool yaml_check_fs(const Call *call, const char *user, const char *fs, Code miss
         if (*user && !catalog_user(call->catalog, user))
                 return paddleflow_set(error, CODE_UserNotExist, "there is no user '%.60s'", user);
         return !*fs || catalog_filesystem(call->catalog, *user ? user : call->user, fs) ||
-               paddleflow_set(error, missing, "user '%.60s' has no file system '%.80s'",
-                              *user ? user : call->user, fs);
+               paddleflow_set(error, missing, "user '%.60s' has no file system '%.80s'%s",
+                              *user ? user : call->user, fs,
+                              strcmp(fs, "home") == 0 ? "\nThe definition can name the home of its user: "
+                                                        "fs_options: {main_fs: {name: home}}."
+                                                      : "");
 }
 
 /* ---- definitions on file systems ---- */

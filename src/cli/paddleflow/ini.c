@@ -2,6 +2,7 @@
  * their own. Sections and keys of others are passed over. */
 #include "cli/paddleflow/ini.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -118,8 +119,13 @@ static bool make(const char *path, GError **error)
 
         if (g_file_test(path, G_FILE_TEST_EXISTS))
                 return true;
-        return file_mkdirs(dir, 0700, error) &&
-               file_replace(path, fallback_text, strlen(fallback_text), 0600, false, error);
+        if (!file_mkdirs(dir, 0700, error) ||
+            !file_replace(path, fallback_text, strlen(fallback_text), 0600, false, error))
+                return false;
+        fprintf(stderr,
+                "paddleflow: '%s' was made: it names the server 127.0.0.1:%d, and root with the published password\n",
+                path, PORT);
+        return true;
 }
 
 PaddleFlowConfig *paddleflow_config_read(const char *path, GError **error)

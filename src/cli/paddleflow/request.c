@@ -227,8 +227,19 @@ static json_t *read_reply(const HttpReply *reply, bool may_say_message, GError *
         return NULL;
 }
 
-static json_t *send(HttpClient *client, const PaddleFlowRequest *request, const char *token,
-                    bool may_say_message, GError **error)
+/* What to do when no server answers. */
+static char *unreached(const PaddleFlowConfig *config, const GError *cause)
+{
+        g_autofree char *text = err_text(cause);
+
+        return g_strdup_printf(
+                "%s. Is it running? `paddled --listen %s:%d --published-password %s` starts one; "
+                "the configuration (--pf_config, else ~/.paddleflow/paddleflow.ini) names the server",
+                text, config->host, config->port, config->host);
+}
+
+static json_t *send(HttpClient *client, const PaddleFlowConfig *config, const PaddleFlowRequest *request,
+                    const char *token, bool may_say_message, GError **error)
 {
         g_autofree char *header = g_strconcat("x-pf-authorization: ", token, NULL);
         const char *headers[] = { header, NULL };
@@ -242,7 +253,7 @@ static json_t *send(HttpClient *client, const PaddleFlowRequest *request, const 
                           .timeout_ms = TIMEOUT_MS };
 
         if (!http_call(client, &call, &reply, &cause)) {
-                g_autofree char *text = err_text(cause);
+                g_autofree char *text = unreached(config, cause);
 
                 failure(error, "ConnectionError", text, "None");
                 return NULL;
@@ -256,7 +267,7 @@ static char *log_in(HttpClient *client, const PaddleFlowConfig *config, GError *
                 json_pack("{s:s, s:s}", "username", config->user, "password", config->password);
         g_auto(PaddleFlowRequest)
                 request = { .method = "POST", .path = g_strdup(BASE "/login"), .body = json_format(body) };
-        g_autoptr(json_t) reply = send(client, &request, NULL, false, error);
+        g_autoptr(json_t) reply = send(client, config, &request, NULL, false, error);
         const char *token = text_in(reply, "authorization", NULL);
 
         if (reply && !token)
@@ -278,6 +289,6 @@ bool paddleflow_call(const PaddleFlowConfig *config, const PaddleFlowArgs *args,
         token = log_in(client, config, error);
         if (!token)
                 return false;
-        *ret = send(client, &request, token, args->command->may_say_message, error);
+        *ret = send(client, config, &request, token, args->command->may_say_message, error);
         return *ret != NULL;
 }

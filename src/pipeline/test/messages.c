@@ -121,8 +121,8 @@ static void test_places(void)
                 { STEP("    parameters: {p: 3}\n    condition: '{{p}}>-3'\n"),
                   "6:16 entry_points.a.condition: '>-' is not an operator (PE-19) | Separate operators with blanks." },
                 { STEP("    artifacts: {output: [o]}\n"),
-                  "5:26 entry_points.a.artifacts.output.o: an output artifact needs a main file system (PE-20) | Name it "
-                  "in fs_options.main_fs, or give fsName in the request." },
+                  "5:26 entry_points.a.artifacts.output.o: an output artifact needs a main file system (PE-20) | Write "
+                  "fs_options: {main_fs: {name: home}}, or give fsName in the request." },
                 { STEP("    artifacts: {input: {i: x}}\n"),
                   "5:28 entry_points.a.artifacts.input.i: must be exactly one template of the form "
                   "{{component.artifact}} (PE-21)" },
@@ -269,8 +269,8 @@ static void test_options(void)
                   "2:16 entry_points.a.docker_env: the step has no image (PE-02) | Set docker_env here or for the whole "
                   "pipeline, or give --image." },
                 { STEP("    artifacts: {output: [o]}\n"),
-                  "5:26 entry_points.a.artifacts.output.o: an output artifact needs a main file system (PE-20) | Name it "
-                  "in fs_options.main_fs, or give --fs." },
+                  "5:26 entry_points.a.artifacts.output.o: an output artifact needs a main file system (PE-20) | Write "
+                  "fs_options: {main_fs: {name: home}}, or give --fs." },
         };
         static const Case given[] = {
                 { "fs_options: {main_fs: {name: x}}\nentry_points: {a: {}}",

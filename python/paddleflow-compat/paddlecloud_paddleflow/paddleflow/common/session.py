@@ -140,7 +140,9 @@ class Session:
             time.sleep(PAUSE)
             reason = getattr(error, "reason", error)
             raise PaddleFlowSDKException(
-                "Connection Error", f"no server answers at {self.paddleflow_server}: {reason}"
+                "Connection Error",
+                f"no server answers at {self.paddleflow_server}: {reason}. Is it running? "
+                "`paddled --listen HOST:PORT --published-password HOST` starts one",
             ) from None
         if status >= 300:
             raise _refusal(status, text)

@@ -2,6 +2,7 @@
 
 import configparser
 import os
+import sys
 from typing import NamedTuple
 
 from .exception import PaddleFlowSDKException
@@ -35,6 +36,11 @@ def get_default_config_path() -> str:
     if not os.path.exists(path):
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(DEFAULTS)
+        print(
+            f"paddleflow: '{path}' was made: it names the server 127.0.0.1:{DEFAULT_PADDLEFLOW_PORT}, "
+            "and root with the published password",
+            file=sys.stderr,
+        )
     return path
 
 
