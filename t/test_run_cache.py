@@ -398,7 +398,7 @@ def test_only_steps_that_have_begun_are_explained(server, ann, marks):
     def refused(made, step, status):
         reply = ann.get(f"/v1/runs/{made}/cache?step={step}")
         assert reply.status == status, reply.body
-        return reply.json["message"]
+        return reply.json["message"] + reply.json["hint"]
 
     assert why(ann, first, "wait")["result"] == "ran"
     assert "no step 'other' that has begun" in refused(first, "other", 404)
@@ -410,6 +410,12 @@ def test_only_steps_that_have_begun_are_explained(server, ann, marks):
     assert "'d-0' of run" in refused(looped, "d-0", 400) and "is a DAG" in refused(looped, "d-0", 400)
     assert "'d-0.each-0'" in refused(looped, "d-0.each", 400)
     assert "'d-0'" in refused(looped, "d", 400)
+    inside = refused(looped, "d.each", 400)
+    assert "'d.each' is inside of a loop: name one of its items, such as 'd-0.each-0'" in inside
+    assert "Did you mean 'd.each'?" in refused(looped, "each", 404)
+    assert "Did you mean 'kept'?" in refused(looped, "kpt", 404)
+    assert "Did you mean 'd.each'?" in ann.paddle("run", "logs", looped, "each", check=1).stderr
+    assert "Did you mean 'kept'?" in ann.paddle("run", "logs", looped, "kpt", check=1).stderr
 
 
 SLOW = """name: NAME

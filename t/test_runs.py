@@ -276,6 +276,32 @@ def test_the_verbs(server, tmp_path):
     assert "pipeline.yaml" in server.paddle("run", "create", "-f", tmp_path / "no" / "pipeline.yaml").stderr
 
 
+def test_a_missing_program_is_noticed_before_the_run(server, tmp_path):
+    """A warning, since the command may be right in its image."""
+    (tmp_path / "train.py").write_text("print()\n")
+    file = tmp_path / "programs.yaml"
+    file.write_text(
+        "name: programs\nentry_points:\n  a: {command: python trian.py}\n  b: {command: python train.py}\n"
+        "  c: {command: 'python {{f}}', parameters: {f: x.py}}\n  d: {command: python gone.py}\ndisabled: d\n"
+    )
+    told = server.paddle("run", "create", "-f", file).stderr
+    assert f"step 'a' would fail: 'trian.py' is not in the directory '{tmp_path}', which is sent" in told
+    assert "Did you mean 'train.py'?" in told and told.count("would fail") == 1
+    assert "'trian.py' is not in" in server.paddle("pipeline", "create", file).stderr
+
+
+def test_values_in_two_words(server, tmp_path):
+    file = tmp_path / "words.yaml"
+    file.write_text("name: words\nentry_points:\n  a: {parameters: {n: 1}, command: 'true'}\n")
+    two = server.paddle("run", "create", "-f", file, "-p", "a.n=x", "y").stderr
+    assert "put quotes around both: -p 'a.n=x y'" in two
+    for options in (["create", "words", "-p", "a.n", "10"], ["retry", "words", "-p", "a.n", "10"]):
+        done = server.paddle("run", *options)
+        assert done.returncode == 2 and "Write -p a.n=10." in done.stderr, done.stderr
+    wrong = server.paddle("run", "create", "-f", file, "-p", "other=1").stderr
+    assert "There are: a.n." in wrong
+
+
 def test_a_file_is_checked_before_anything_is_sent(server, tmp_path):
     """A file may be given with or without -f; its errors have its name."""
     (tmp_path / "good.yaml").write_text("name: good\nentry_points: {a: {command: 'true'}}\n")

@@ -168,16 +168,29 @@ static bool check_jobs(char *const *words, int n, GError **error)
         return true;
 }
 
-static bool check_words(const Verb *verb, char *const *words, GError **error)
+/* "-p NAME VALUE": the value became a word of its own. Advice for it, or the usage; the caller's. */
+static char *advice_for(const Verb *verb, char *const *argv, const char *word)
+{
+        for (char *const *at = argv; at[0] && at[1] && at[2]; at++)
+                if ((strcmp(at[0], "-p") == 0 || strcmp(at[0], "--parameter") == 0) && !strchr(at[1], '=') &&
+                    strcmp(at[2], word) == 0)
+                        return g_strdup_printf("Write -p %.80s=%.80s.", at[1], word);
+        return help_usage(verb);
+}
+
+static bool check_words(const Verb *verb, char *const *argv, char *const *words, GError **error)
 {
         int n = (int)g_strv_length((char **)words);
         g_autofree char *usage = help_usage(verb);
 
         if (n < verb->min_words)
                 return err_set(error, ERR_USAGE, "'paddle %s' needs %s\n%s", verb->name, verb->args, usage);
-        if (verb->max_words >= 0 && n > verb->max_words)
+        if (verb->max_words >= 0 && n > verb->max_words) {
+                g_autofree char *advice = advice_for(verb, argv, words[verb->max_words]);
+
                 return err_set(error, ERR_USAGE, "'paddle %s' does not take '%s'\n%s", verb->name,
-                               words[verb->max_words], usage);
+                               words[verb->max_words], advice);
+        }
         if (verb->words == WORDS_MEMBER) {
                 g_autofree char *job = g_strndup(words[0], strcspn(words[0], "/"));
 
@@ -211,7 +224,7 @@ static bool run_verb(Cli *cli, const Verb *verb, void *target, int argc, char *c
                 fputs(help, stdout);
                 return true;
         }
-        return check_words(verb, words, error) && verb->run(cli, target, words, error);
+        return check_words(verb, argv, words, error) && verb->run(cli, target, words, error);
 }
 
 /* True if another token would help. It would not for a disabled account, or with a certificate. */

@@ -84,7 +84,7 @@ const Verb verb_down = {
         .summary = "Stop the embedded server; its jobs keep running",
         .about =
                 "The server gets TERM and the command waits for its end. Jobs keep running, and the next "
-                "server takes them over. Schedules begin no runs until the server is up again. `paddle cancel` stops a job. If --server, PADDLE_SERVER or the "
+                "server takes them over. paddle-agent, which keeps them, ends 30 s after the last one; until then it uses PADDLE_HOME. Schedules begin no runs until the server is up again. `paddle cancel` stops a job. If --server, PADDLE_SERVER or the "
                 "configuration names another server, nothing is stopped.",
         .options = options,
         .size = sizeof(Common),

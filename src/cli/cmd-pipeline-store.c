@@ -50,6 +50,7 @@ static bool send_file(Cli *cli, const StoreOptions *options, const char *path, c
         if (!body)
                 return false;
         directory.unused = !definition_uses_package(definition);
+        directory.definition = definition;
         if (options->description)
                 json_object_set_new(body, "description", json_string(options->description));
         if (options->fs)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/word.h"
 #include "cli/listing.h"
 #include "cli/prefix.h"
 #include "cli/retry.h"
@@ -205,6 +206,68 @@ static const json_t *find_step(const json_t *items, const char *path)
         return NULL;
 }
 
+enum { PATHS_MAX = 2000 }; /* that are compared with a wrong one */
+
+/* The paths of all components, "loop.fit", and their last parts at the same places. */
+typedef struct {
+        GPtrArray *paths, *names;
+} Paths;
+
+static void add_paths(const Paths *paths, const json_t *items, const char *above)
+{
+        const json_t *item, *child;
+        size_t i, k;
+
+        json_array_foreach((json_t *)items, i, item) {
+                const json_t *children = json_object_get(item, "children");
+                char *path = g_strconcat(above, *above ? "." : "", text_of(item, "name"), NULL);
+
+                if (paths->paths->len == PATHS_MAX) {
+                        g_free(path);
+                        return;
+                }
+                g_ptr_array_add(paths->paths, path);
+                g_ptr_array_add(paths->names, (gpointer)text_of(item, "name"));
+                if (!is_set(item, "count"))
+                        add_paths(paths, children, path);
+                else
+                        json_array_foreach((json_t *)children, k, child)
+                                add_paths(paths, k ? NULL : json_object_get(child, "children"), path);
+        }
+}
+
+static const char *last_part(const char *path)
+{
+        const char *dot = strrchr(path, '.');
+
+        return dot ? dot + 1 : path;
+}
+
+/* The path that is meant: one that ends so, or nearly so; NULL: none. The caller's. */
+static char *meant_step(const json_t *tree, const char *step)
+{
+        g_autoptr(GPtrArray) own = g_ptr_array_new_with_free_func(g_free), names = g_ptr_array_new();
+        const Paths paths = { own, names };
+        const char *name = last_part(step), *near;
+
+        add_paths(&paths, json_object_get(tree, "items"), "");
+        g_ptr_array_add(names, NULL);
+        near = word_nearest(name, (const char *const *)names->pdata);
+        for (guint i = 0; near && i < own->len; i++)
+                if (strcmp(names->pdata[i], near) == 0)
+                        return g_strdup(own->pdata[i]);
+        return NULL;
+}
+
+static bool no_step(const RunLog *log, const json_t *tree, GError **error)
+{
+        g_autofree char *meant = meant_step(tree, log->step);
+        g_autofree char *hint = meant ? g_strdup_printf("Did you mean '%s'? ", meant) : g_strdup("");
+
+        return err_set(error, ERR_NOT_FOUND, "run '%s' has no step '%s'\n%s`paddle run show %s` shows its steps.",
+                       log->id, log->step, hint, log->id);
+}
+
 /* *ret_why: why it has no log, or NULL; borrowed. */
 static bool check_step(RunLog *log, const char **ret_why, GError **error)
 {
@@ -221,9 +284,7 @@ static bool check_step(RunLog *log, const char **ret_why, GError **error)
                 if (strcmp(text_of(step, "state"), whys[i][0]) == 0)
                         *ret_why = whys[i][1];
         return step || json_is_true(json_object_get(tree, "partial")) ||
-               err_set(error, ERR_NOT_FOUND,
-                       "run '%s' has no step '%s'\n`paddle run show %s` shows its steps.", log->id, log->step,
-                       log->id);
+               no_step(log, tree, error);
 }
 
 static bool say_nothing_heard(RunLog *log, bool over, GError **error)

@@ -79,6 +79,11 @@ static bool wrong_words(const RunOptions *options, const char *word, GError **er
                 return err_set(error, ERR_USAGE,
                                "--parameter: '%.80s' is not NAME=VALUE\nWrite -p %.80s=%.80s.", last, last,
                                word);
+        if (word && last && options->file && !pipeline_is_file(word))
+                return err_set(error, ERR_USAGE,
+                               "'%.80s' is a second pipeline beside --file\n"
+                               "If it belongs to a value, put quotes around both: -p '%.80s %.80s'.",
+                               word, last, word);
         return err_set(
                 error, ERR_USAGE,
                 "%s\nGive a definition, paddle run create -f FILE, or a stored pipeline, paddle run create NAME.",
@@ -107,6 +112,7 @@ static bool run_create(Cli *cli, const void *target, char *const *words, GError 
         body = file ? pipeline_file_body(cli, &pipeline, file, options->package_path, &definition, error)
                     : stored_body(word, error);
         directory.unused = definition && !definition_uses_package(definition);
+        directory.definition = definition;
         if (!body || !pipeline_add_request(&pipeline, body, error))
                 return false;
         if (options->description)

@@ -573,15 +573,24 @@ static const CommandOps break_ops = { .name = "breakpoints of a run",
 
 /* ---- parameters ---- */
 
+static bool is_item(const Break *at)
+{
+        return at->path->parts[at->path->n - 1].number != (guint32)STEP_ANY;
+}
+
 static bool check_unbegun(const LiveRun *live, guint32 child, const Break *at, GError **error)
 {
         const RunPause *pause = run_pause_of(live->machine, child);
 
-        return (pause->kind == RUN_PAUSE_BEFORE && pause->at == 0) ||
-               err_set(error, ERR_CONFLICT,
+        if (pause->kind == RUN_PAUSE_BEFORE && pause->at == 0)
+                return true;
+        return err_set(error, ERR_CONFLICT,
                        "step '%s' %s: its parameters cannot be changed any more\n"
                        "`paddle run stop %s`, then `paddle run retry %s --from STEP -p NAME=VALUE` runs it again.",
-                       at->text, pause->kind == RUN_PAUSE_AFTER ? "has run" : "is a loop that has begun",
+                       at->text,
+                       pause->kind == RUN_PAUSE_AFTER ? "has run"
+                       : is_item(at)                  ? "is an item of a loop that has begun, whose items have one set of parameters"
+                                                      : "is a loop that has begun",
                        live->record->id, live->record->id);
 }
 

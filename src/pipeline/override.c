@@ -185,6 +185,36 @@ static const char *nearest_parameter(Draft *draft, const GArray *parameters, con
         return draft_nearest_of(draft, key, (const char *const *)names->pdata, names->len);
 }
 
+enum { NAMED_MAX = 5 }; /* parameters that a hint names */
+
+/* "\nThere are: prepare.n, fit.epochs."; the caller's. */
+static char *those_there_are(const Draft *draft, const GArray *parameters)
+{
+        g_autoptr(GString) text = g_string_new(NULL);
+        static const char root[] = "entry_points.";
+
+        for (guint i = 0; i < MIN(parameters->len, NAMED_MAX); i++) {
+                const Parameter *at = &g_array_index(parameters, Parameter, i);
+                g_autofree char *path = component_path(&draft->definition, at->component);
+
+                g_string_append_printf(text, "%s%s.%s", i ? ", " : "",
+                                       g_str_has_prefix(path, root) ? path + strlen(root) : path,
+                                       draft->texts->str + at->name);
+        }
+        if (parameters->len == 0)
+                return g_strdup("\nThe pipeline has no parameters.");
+        return g_strdup_printf("\nThere are: %s%s.", text->str, parameters->len > NAMED_MAX ? ", ..." : "");
+}
+
+static char *hint_for(Draft *draft, const GArray *parameters, const char *key)
+{
+        const char *near = nearest_parameter(draft, parameters, key);
+
+        if (near)
+                return draft_nearest(near);
+        return draft_gives_hints(draft) ? those_there_are(draft, parameters) : g_strdup("");
+}
+
 static void apply_plain(Draft *draft, const GArray *parameters, const char *key, const json_t *json)
 {
         guint32 name = draft_interned(draft, key);
@@ -198,7 +228,7 @@ static void apply_plain(Draft *draft, const GArray *parameters, const char *key,
                               g_array_index(parameters, Parameter, i).variable, &wanted);
         if (i > from)
                 return;
-        hint = draft_nearest(nearest_parameter(draft, parameters, key));
+        hint = hint_for(draft, parameters, key);
         refuse(draft, PE_32, key, "no component has a parameter of this name%s", hint);
 }
 

@@ -24,7 +24,7 @@ static const char *nearest(const Definition *definition, guint32 from, guint32 e
         for (guint32 i = from; i < MIN(end, from + NAMES_MAX); i++)
                 g_ptr_array_add(names, (gpointer)component_name(definition, i));
         g_ptr_array_add(names, NULL);
-        return strlen(name) > 2 ? word_nearest(name, (const char *const *)names->pdata) : NULL;
+        return strlen(name) > 1 ? word_nearest(name, (const char *const *)names->pdata) : NULL;
 }
 
 /* The path of a component of this name inside the entry points; NULL: there is none. The caller's. */

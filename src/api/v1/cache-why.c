@@ -9,6 +9,7 @@
 #include "base/word.h"
 #include "model/pipeline-record.h"
 #include "pipeline/run.h"
+#include "pipeline/step-path.h"
 
 enum {
         NODES_PAGE = 1000,
@@ -40,22 +41,74 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Why, why_clear)
 
 /* ---- the step ---- */
 
-static void no_step(const RunRecord *run, const char *step, GError **error)
+/* The step that is meant. */
+typedef struct {
+        const char *text;
+        StepPath path;
+        bool known;         /* the definition has it: `path` is set */
+        bool loops, inside; /* it is a loop without a number; it is inside of one */
+} Wanted;
+
+/* True if it stands for all items of a loop. */
+static bool is_loop_part(const Definition *definition, const StepPart *part)
 {
-        err_set(error, ERR_NOT_FOUND,
-                "run '%s' has no step '%.200s' that has begun\n`paddle run show %s` shows its steps.",
-                run->id, step, run->id);
+        return part->number == (guint32)STEP_ANY &&
+               definition->components[component_target(definition, part->component)].loops;
 }
 
-/* True if `path` is an item, "fit-3", of the loop `step`. */
-static bool is_item_of(const Definition *definition, const RunNodeRecord *node, const char *path,
-                       const char *step)
+static Wanted wanted_of(const Definition *definition, const char *text, GError **why)
 {
-        gsize len = strlen(step);
+        Wanted wanted = { .text = text };
+        gsize last;
 
-        return definition->components[component_target(definition, node->component)].loops &&
-               strncmp(path, step, len) == 0 && path[len] == '-' && !strpbrk(path + len, ".") &&
-               strrchr(path, '-') == path + len;
+        wanted.known = step_path_parse(definition, text, &wanted.path, why);
+        if (!wanted.known)
+                return wanted;
+        last = wanted.path.n - 1;
+        wanted.loops = is_loop_part(definition, &wanted.path.parts[last]);
+        for (gsize i = 0; i < last; i++)
+                wanted.inside |= is_loop_part(definition, &wanted.path.parts[i]);
+        return wanted;
+}
+
+static void no_step(const RunRecord *run, const Definition *definition, const char *step, GError **error)
+{
+        g_autoptr(GError) why = NULL;
+        const char *hint = NULL;
+
+        if (!wanted_of(definition, step, &why).known)
+                hint = strchr(why->message, '\n');
+        err_set(error, ERR_NOT_FOUND, "run '%s' has no step '%.200s' that has begun%s\n`paddle run show %s` shows its steps.",
+                run->id, step, hint ? hint : "", run->id);
+}
+
+/* True if the part "trial-0" of a path is "trial" or an item of it. */
+static bool is_same_part(const char *part, gsize len, const char *name, gsize name_len)
+{
+        return len >= name_len && strncmp(part, name, name_len) == 0 &&
+               (len == name_len || (part[name_len] == '-' && len > name_len + 1 &&
+                                    strspn(part + name_len + 1, "0123456789") == len - name_len - 1));
+}
+
+/* True if `path` is "trial-0.train" for the step "trial.train". */
+static bool is_item_of(const char *path, const char *step)
+{
+        for (;;) {
+                gsize len = strcspn(path, "."), name_len = strcspn(step, ".");
+
+                if (!is_same_part(path, len, step, name_len) || !path[len] != !step[name_len])
+                        return false;
+                if (!path[len])
+                        return true;
+                path += len + 1;
+                step += name_len + 1;
+        }
+}
+
+static void name_item(const Wanted *wanted, const char *path, GError **error)
+{
+        err_set(error, ERR_INVALID, "step: '%.200s' is %s loop: name one of its items, such as '%.200s'",
+                wanted->text, wanted->inside ? "inside of a" : "a", path);
 }
 
 /* False: the request is not wanted any more. */
@@ -67,19 +120,17 @@ static bool go_on(const RunRecord *run, GError **error)
 
 /* One of a page with this path. */
 static RunNodeRecord *find_on(Api *api, const RunText *text, const RunRecord *run, GHashTable *dags,
-                              GPtrArray *page, const char *step, GError **error)
+                              GPtrArray *page, const Wanted *wanted, GError **error)
 {
         for (guint i = 0; i < page->len; i++) {
                 const RunNodeRecord *node = page->pdata[i];
                 g_autofree char *path =
                         go_on(run, error) ? run_node_path(api->store, text, dags, node, true, error) : NULL;
 
-                if (path && strcmp(path, step) == 0)
+                if (path && strcmp(path, wanted->text) == 0)
                         return g_ptr_array_steal_index(page, i);
-                if (path && is_item_of(text->definition, node, path, step))
-                        err_set(error, ERR_INVALID,
-                                "step: '%.200s' is a loop: name one of its items, such as '%.200s'", step,
-                                path);
+                if (path && (wanted->loops || wanted->inside) && is_item_of(path, wanted->text))
+                        name_item(wanted, path, error);
                 if (*error)
                         return NULL;
         }
@@ -90,18 +141,19 @@ static RunNodeRecord *find_step(Api *api, const RunText *text, const RunRecord *
                                 GError **error)
 {
         g_autoptr(GHashTable) dags = run_paths_new();
+        const Wanted wanted = wanted_of(text->definition, step, NULL);
         RunNodeQuery query = { .run = run->seq, .limit = NODES_PAGE };
         RunNodeRecord *found = NULL;
 
         while (!found && !*error) {
                 g_autoptr(GPtrArray) page = store_run_nodes(api->store, &query, &query.after, error);
 
-                found = page ? find_on(api, text, run, dags, page, step, error) : NULL;
+                found = page ? find_on(api, text, run, dags, page, &wanted, error) : NULL;
                 if (!page || query.after == 0)
                         break;
         }
         if (!found && !*error)
-                no_step(run, step, error);
+                no_step(run, text->definition, step, error);
         return found;
 }
 

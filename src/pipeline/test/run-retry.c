@@ -313,7 +313,7 @@ static void test_from(void)
                 { CHAIN, "p", "from: 'p' is the post_process step, which always runs again" },
                 { LOOP, "a-1",
                   "from: 'a-1' names one item of the loop 'a'\n"
-                  "A loop is run again as a whole: leave out the number." },
+                  "A loop is run again as a whole: name 'a'. Without --from a retry runs only the items that are missing." },
         };
 
         for (gsize i = 0; i < G_N_ELEMENTS(paths); i++) {
