@@ -264,8 +264,9 @@ static bool no_step(const RunLog *log, const json_t *tree, GError **error)
         g_autofree char *meant = meant_step(tree, log->step);
         g_autofree char *hint = meant ? g_strdup_printf("Did you mean '%s'? ", meant) : g_strdup("");
 
-        return err_set(error, ERR_NOT_FOUND, "run '%s' has no step '%s'\n%s`paddle run show %s` shows its steps.",
-                       log->id, log->step, hint, log->id);
+        return err_set(error, ERR_NOT_FOUND,
+                       "run '%s' has no step '%s'\n%s`paddle run show %s` shows its steps.", log->id,
+                       log->step, hint, log->id);
 }
 
 /* *ret_why: why it has no log, or NULL; borrowed. */
@@ -283,8 +284,7 @@ static bool check_step(RunLog *log, const char **ret_why, GError **error)
         for (gsize i = 0; step && i < G_N_ELEMENTS(whys); i++)
                 if (strcmp(text_of(step, "state"), whys[i][0]) == 0)
                         *ret_why = whys[i][1];
-        return step || json_is_true(json_object_get(tree, "partial")) ||
-               no_step(log, tree, error);
+        return step || json_is_true(json_object_get(tree, "partial")) || no_step(log, tree, error);
 }
 
 static bool say_nothing_heard(RunLog *log, bool over, GError **error)

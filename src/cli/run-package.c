@@ -44,7 +44,8 @@ static void warn_program(const Cli *cli, const Definition *definition, guint32 c
                 return;
         cli_warn(cli, "step '%s' would fail: '%s' is not in the directory '%s', which is sent%s%s%s",
                  g_str_has_prefix(path, "entry_points.") ? path + strlen("entry_points.") : path, fault.path,
-                 dir, fault.near ? "\nDid you mean '" : "", fault.near ? fault.near : "", fault.near ? "'?" : "");
+                 dir, fault.near ? "\nDid you mean '" : "", fault.near ? fault.near : "",
+                 fault.near ? "'?" : "");
 }
 
 static void warn_programs(const Cli *cli, const RunDirectory *directory, const char *dir,

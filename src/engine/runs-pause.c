@@ -584,14 +584,15 @@ static bool check_unbegun(const LiveRun *live, guint32 child, const Break *at, G
 
         if (pause->kind == RUN_PAUSE_BEFORE && pause->at == 0)
                 return true;
-        return err_set(error, ERR_CONFLICT,
-                       "step '%s' %s: its parameters cannot be changed any more\n"
-                       "`paddle run stop %s`, then `paddle run retry %s --from STEP -p NAME=VALUE` runs it again.",
-                       at->text,
-                       pause->kind == RUN_PAUSE_AFTER ? "has run"
-                       : is_item(at)                  ? "is an item of a loop that has begun, whose items have one set of parameters"
-                                                      : "is a loop that has begun",
-                       live->record->id, live->record->id);
+        return err_set(
+                error, ERR_CONFLICT,
+                "step '%s' %s: its parameters cannot be changed any more\n"
+                "`paddle run stop %s`, then `paddle run retry %s --from STEP -p NAME=VALUE` runs it again.",
+                at->text,
+                pause->kind == RUN_PAUSE_AFTER ? "has run"
+                : is_item(at) ? "is an item of a loop that has begun, whose items have one set of parameters"
+                              : "is a loop that has begun",
+                live->record->id, live->record->id);
 }
 
 /* All changes with those of this component; a new object. */

@@ -55,12 +55,13 @@ bool run_retry_from(const Definition *definition, const char *text, StepPath *re
                                "from: '%.200s' is the post_process step, which always runs again", text);
         for (gsize i = 0; i < ret->n; i++)
                 if (ret->parts[i].number != (guint32)STEP_ANY)
-                        return err_set(error, ERR_INVALID,
-                                       "from: '%.200s' names one item of the loop '%s'\n"
-                                       "A loop is run again as a whole: name '%s'. Without --from a retry runs "
-                                       "only the items that are missing.",
-                                       text, component_name(definition, ret->parts[i].component),
-                                       component_name(definition, ret->parts[i].component));
+                        return err_set(
+                                error, ERR_INVALID,
+                                "from: '%.200s' names one item of the loop '%s'\n"
+                                "A loop is run again as a whole: name '%s'. Without --from a retry runs "
+                                "only the items that are missing.",
+                                text, component_name(definition, ret->parts[i].component),
+                                component_name(definition, ret->parts[i].component));
         return true;
 }
 

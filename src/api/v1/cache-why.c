@@ -78,7 +78,8 @@ static void no_step(const RunRecord *run, const Definition *definition, const ch
 
         if (!wanted_of(definition, step, &why).known)
                 hint = strchr(why->message, '\n');
-        err_set(error, ERR_NOT_FOUND, "run '%s' has no step '%.200s' that has begun%s\n`paddle run show %s` shows its steps.",
+        err_set(error, ERR_NOT_FOUND,
+                "run '%s' has no step '%.200s' that has begun%s\n`paddle run show %s` shows its steps.",
                 run->id, step, hint ? hint : "", run->id);
 }
 
