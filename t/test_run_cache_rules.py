@@ -195,7 +195,8 @@ def test_the_list_of_entries(server, ann, bob, marks):
     assert paged == of(listed(ann, "limit=1000"))
     assert of(listed(ann, "filesystem=home"))[-1] == mine[4]
     assert {item["filesystem"] for item in listed(ann, "filesystem=home")} == {"home"}
-    assert listed(ann, "filesystem=none") == [] == listed(ann, f"run={first}&filesystem=home")
+    assert listed(ann, f"run={first}&filesystem=home") == []
+    assert listed(ann, "filesystem=none", 404) == "user 'ann' has no file system 'none'"
     assert {item["user"] for item in listed(None, "user=bob&limit=1000")} == {"bob"}
     assert of(listed(None, "user=bob&limit=1000"))[-1] == (other, "a")
     assert {"ann", "bob"} <= {item["user"] for item in listed(None, "all=true&limit=1000")}

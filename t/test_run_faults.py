@@ -162,7 +162,7 @@ STEPS = {
 OTHERS = {
     "never": "cancelled",
     "unwanted": "skipped",
-    "nothing-0": "skipped",
+    "nothing": "skipped",
     "if-bad": "skipped",
     "outer-0": "succeeded",
     "outer-0.deep": "skipped",
@@ -208,12 +208,12 @@ def lines_of(marks, job):
 
 
 def components_of(items, above=""):
-    """{path: item} of all components of a tree; loops themselves are left out."""
+    """{path: item} of all components of a tree; loops themselves are left out, but those without items."""
     found = {}
     for item in items:
         path = above + item["name"] + (f"-{item['number']}" if item.get("number") is not None else "")
         children = item.get("children", [])
-        if item["type"] == "loop":
+        if item["type"] == "loop" and children:
             found |= components_of(children, above)
         else:
             found |= {path: item, **components_of(children, path + ".")}
