@@ -164,7 +164,7 @@ def test_options_stand_for_what_a_request_sets(tmp_path):
     assert "valid (2 steps)" in pipeline(tmp_path, "lint", bare, *options).stdout
     assert "b  after a; disabled" in pipeline(tmp_path, "show", bare, *options).stdout
     done = pipeline(tmp_path, "lint", bare, *options, "-p", "zz=1", check=1)
-    assert done.stdout == "-p zz: no component has a parameter of this name (PE-32)\n"
+    assert done.stdout == "-p zz: no component has a parameter of this name (PE-32)\n  There are: a.p.\n"
     body = '{"name": "x", "entryPoints": {"a": {"command": "c"}}}'
     assert "or give --image" in pipeline(tmp_path, "lint", body, "--runjson", check=1).stdout
     assert "valid (1 step)" in pipeline(tmp_path, "lint", body, "--runjson", "--image", "i").stdout
