@@ -102,7 +102,7 @@ class _Lines:
         self._put(last)
 
     def _put(self, item: "Union[LogLine, BaseException, None]") -> bool:
-        """False: nobody takes it any more."""
+        """Waits until the queue has room for the item. False if the reader has left meanwhile."""
         while not self._left.is_set():
             try:
                 self._queue.put(item, timeout=1.0)

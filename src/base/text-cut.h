@@ -1,13 +1,13 @@
 /* Texts that are cut to a length: in characters for messages and pictures, in columns for a terminal, in bytes for what is
- * stored. Pure. Texts are valid UTF-8, unless a function says otherwise; characters stay whole. What is returned is the
- * caller's. */
+ * stored. The functions are pure. Texts are valid UTF-8, unless a function says otherwise, and no character is split. The
+ * caller frees what is returned. */
 #pragma once
 
 #include <glib.h>
 #include <stdbool.h>
 
-/* At most `max` characters; a longer text ends with `mark` ("…", "..." or ""), which counts. Reads no more than that of a long
- * text. */
+/* At most `max` characters; a longer text ends with `mark` ("…", "..." or ""), which counts. The rest of a
+ * long text is not read. */
 char *text_cut(const char *text, gsize max, const char *mark);
 
 /* The text, or its first `max` bytes at most and "...", if it is longer; line ends become blanks. */

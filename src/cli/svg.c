@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/file.h"
 
-/* Its first element says who drew it (src/pipeline/picture-svg.c). An empty file is nobody's. */
+/* True for a picture that paddle drew, which its first element says (src/pipeline/picture-svg.c), and for an empty file. */
 static bool is_ours(const char *file)
 {
         enum { HEAD = 4096 }; /* bytes */

@@ -1,4 +1,5 @@
-/* What a thread does with a request for files, with the rights of the run's user (see run-files-internal.h). */
+/* The work of a file worker's thread: it answers a request for files with the rights of the run's user (see
+ * run-files-internal.h). */
 #include <pthread.h>
 #include <string.h>
 

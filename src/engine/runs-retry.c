@@ -456,7 +456,7 @@ static bool prepare(Engine *engine, RetryRun *retry, const json_t *before, const
         return true;
 }
 
-/* What wrote the files that are gone is not kept. */
+/* Decides again what is kept: steps whose output files are gone (`gone`) run again if a step that runs needs these files. */
 static bool decide_again(Engine *engine, RetryRun *retry, GHashTable *gone, GError **error)
 {
         LiveRun live = live_of(retry);
@@ -464,7 +464,7 @@ static bool decide_again(Engine *engine, RetryRun *retry, GHashTable *gone, GErr
         if (!find_kept(engine, retry, gone, error))
                 return false;
         if (retry->kept.lost->len == 0)
-                return true; /* nobody needs them */
+                return true; /* no step that runs needs the files */
         retry->lost = kept_files_name(retry->files, &live, retry->kept.lost);
         return build_machine(retry, error);
 }

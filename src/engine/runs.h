@@ -71,8 +71,8 @@ struct RunPlan {
 /* Compiles a text with a request (engine.h, EngineRun). NULL with ERR_INVALID, or with ERR_CONFLICT if the request
  * contradicts the definition. Any thread. */
 RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *request, GError **error);
-/* Refuses a plan of which a step names a package that `user` has not sent: ERR_NOT_FOUND. That of the request was checked
- * where it came from. Not on the engine's thread. */
+/* Refuses a plan with ERR_NOT_FOUND if a step names a package that `user` has not sent. The route has checked the package of
+ * the request. Not on the engine's thread. */
 bool run_plan_use_packages(const Engine *engine, const RunPlan *plan, const char *user, GError **error);
 RunPlan *run_plan_ref(RunPlan *plan);
 void run_plan_unref(RunPlan *plan);
@@ -80,8 +80,8 @@ void run_plan_unref(RunPlan *plan);
 void run_plan_publish(Engine *engine, const char *id, RunPlan *plan);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunPlan, run_plan_unref)
 
-/* A question to a worker, which is asked after the commit. What the worker needs is made in the batch, which is charged for
- * it. */
+/* A question to a worker. The batch makes what the worker needs, and is charged for it; the question is sent after the
+ * commit. */
 typedef struct {
         RunActionKind what; /* ACTION_EXPAND, ACTION_LOOK or ACTION_START */
         guint32 index;

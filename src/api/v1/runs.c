@@ -77,7 +77,7 @@ static bool is_over(const RunRecord *run)
         return node_is_final((NodeState)run->state);
 }
 
-/* What keeps a run that has not ended from going on. */
+/* Adds "waits" and "trouble" to the reply: the reasons why a run does not go on. A run that has ended has none. */
 static bool put_waits(Api *api, const RunRecord *run, const RunText *text, json_t *reply, GError **error)
 {
         json_t *waits = is_over(run) ? json_array() : run_waits_format(api, text, run, error);
