@@ -120,6 +120,7 @@ static bool tell_end(Attached *attached, const json_t *job, GError **error)
 static bool goes_on(Attached *attached, GError *cause, bool *ret_ended, GError **error)
 {
         bool away = retry_is_worth(cause) || cause->code == ERR_UNAVAILABLE;
+        bool mute = cause->code == ERR_CONFLICT || cause->code == ERR_FAILED;
         g_autoptr(json_t) job = look(attached);
 
         if (job && job_is_final(job)) {
@@ -127,12 +128,13 @@ static bool goes_on(Attached *attached, GError *cause, bool *ret_ended, GError *
                 *ret_ended = true;
                 return tell_end(attached, job, error);
         }
-        /* A server that has just started does not know the running jobs yet. */
-        if (!away && !(attached->shown && cause->code == ERR_CONFLICT)) {
+        /* A server that has just started does not know the running jobs yet; a member that has just ended may
+         * still look as if it ran. */
+        if (!away && !(attached->shown && mute)) {
                 g_propagate_error(error, cause);
                 return false;
         }
-        if (cause->code == ERR_CONFLICT) {
+        if (mute) {
                 g_error_free(cause);
                 cause = NULL;
                 err_set(&cause, ERR_UNAVAILABLE, "the job's member does not answer yet");

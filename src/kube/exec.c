@@ -302,6 +302,9 @@ static int exit_code(const json_t *status)
         return -1;
 }
 
+/* The kubelet's word on a container that has ended, or has not begun. */
+static const char container_gone[] = "container not found";
+
 static void take_status(KubeExec *exec, const char *data, gsize len)
 {
         g_autoptr(json_t) status = kube_json_parse(data, len, NULL);
@@ -314,8 +317,9 @@ static void take_status(KubeExec *exec, const char *data, gsize len)
                 end(exec, exit_code(status), NULL);
         } else {
                 const char *message = kube_get_text(status, "message");
+                bool gone = message && strstr(message, container_gone);
 
-                err_set(&error, ERR_FAILED, "the command did not run: %s",
+                err_set(&error, gone ? ERR_UNAVAILABLE : ERR_FAILED, "the command did not run: %s",
                         message ? message : "the server does not say why");
                 end(exec, -1, error);
         }

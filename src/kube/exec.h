@@ -21,8 +21,8 @@ typedef struct {
         void (*drained)(void *arg); /* all written data was sent; or NULL */
         /* Called once, at the end; not after kube_exec_cancel. `error` NULL: the command ended with this
          * status (0..255). ERR_NOT_FOUND no such pod, ERR_DENIED, ERR_INVALID (no such container), ERR_FAILED
-         * (it did not start), ERR_TIMEOUT (`open_ms`), ERR_UNAVAILABLE: the connection ended first. The
-         * handle is invalid after it returns. */
+         * (it did not start), ERR_TIMEOUT (`open_ms`), ERR_UNAVAILABLE: the connection ended first, or the
+         * container does not run (yet, or any more). The handle is invalid after it returns. */
         void (*done)(int exit_status, const GError *error, void *arg);
         void *arg;
 } KubeExecConfig;

@@ -8,7 +8,7 @@
  * while every watcher would still find its next byte there: a watcher that does not read holds it up, for at
  * most STALL_MS. Input is taken while there is space for it.
  *
- *   RUNNING ──program gone──▶ FLUSHING ──all sent, or FLUSH_MS──▶ exit
+ *   RUNNING ──program gone──▶ FLUSHING ──all watchers gone, or FLUSH_MS──▶ exit
  *      └──no watcher for HANGUP_MS──▶ HANGING_UP: HUP, KILL_MS later KILL ──▶ FLUSHING */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ enum {
         INPUT_MAX = 16 << 10,
         STALL_MS = 10000, /* a watcher takes something within this time */
         KILL_MS = 10000,  /* from HUP to KILL */
-        FLUSH_MS = 2000,  /* for watchers to take the end */
+        FLUSH_MS = 2000,  /* for watchers to pass the end on, and to go */
         OUT_SIZE = TERMINAL_HEAD + PIECE,
         POSITION_BYTES = 8,
         STATUS_BYTES = 4,
@@ -50,6 +50,7 @@ typedef struct {
         bool attached; /* it has said from where */
         bool leaves;   /* it has detached, and gets the output before `until` */
         bool told_end;
+        bool closed;        /* nothing more is sent */
         uint64_t at, until; /* of the next byte of output for it */
         int64_t taken_ms;   /* when it last took something, or needed nothing */
         size_t in_len, out_at, out_len;
@@ -261,6 +262,8 @@ static void serve(Host *host, Watcher *watcher)
         }
         if (watcher->leaves)
                 drop(host, watcher);
+        else if (watcher->told_end && !watcher->closed)
+                watcher->closed = shutdown(watcher->fd, SHUT_WR) == 0;
 }
 
 static void send_to_all(Host *host)
@@ -532,7 +535,8 @@ static void keep_time(Host *host)
                 signal_session(host, SIGKILL);
 }
 
-/* Whoever else holds the terminal of a program that has ended writes for nobody. */
+/* Whoever else holds the terminal of a program that has ended writes for nobody. Watchers go by themselves when
+ * they have passed the end on: the host may be the first process of a container, which takes all others with it. */
 static bool is_over(Host *host)
 {
         if (!host->gone)
@@ -542,12 +546,7 @@ static bool is_over(Host *host)
                 host->terminal = -1;
         }
         send_to_all(host);
-        if (host->terminal >= 0)
-                return now_ms() >= host->flush_until;
-        for (int i = 0; i < TERMINAL_WATCHERS && now_ms() < host->flush_until; i++)
-                if (host->watchers[i].fd >= 0 && has_more(host, &host->watchers[i]))
-                        return false;
-        return true;
+        return now_ms() >= host->flush_until || (host->terminal < 0 && !is_watched(host));
 }
 
 /* How long nothing is due, as poll has it. */

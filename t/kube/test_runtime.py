@@ -29,13 +29,13 @@ def connect(server, kube, rules=RULES, through=None):
     server.paddle("queue", "create", "qq", "--cluster", "prod", check=0)
 
 
-def wait_usable(server, cluster="prod"):
-    """A job that no node could take would be refused."""
+def wait_usable(server, cluster="prod", count=1):
+    """A job that no node could take would be refused, and what a job gets depends on the nodes that are known."""
 
     def usable():
-        return any(node["usable"] for node in server.get(f"/v1/nodes?cluster={cluster}").json["items"])
+        return sum(node["usable"] for node in server.get(f"/v1/nodes?cluster={cluster}").json["items"]) >= count
 
-    wait_for(usable, what="a node that can be used")
+    wait_for(usable, what=f"{count} nodes that can be used")
 
 
 def submit(server, script, *options, name="job"):

@@ -33,7 +33,7 @@ def small():
 def test_all_of_them_fit(server, small):
     """Of two cores each of five members would get 400m, and only two of them would fit beside the 100m of a node."""
     connect(server, small)
-    wait_usable(server)
+    wait_usable(server, count=2)
     roles = [{"name": "pserver", "replicas": 2}, {"name": "trainer", "replicas": 3}]
     job = server.submit(["true"], queue="qq", image=BASE, roles=roles)["id"]
     server.wait(job, "running")

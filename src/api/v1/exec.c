@@ -159,6 +159,12 @@ static void on_taken(gsize len, void *arg)
         }
 }
 
+/* The program has ended, whatever became of the relay afterwards: both may be in a container that ends with it. */
+static bool knows_end(const Session *session)
+{
+        return session->kind == EXEC_TERMINAL && session->end_status >= 0;
+}
+
 /* The end of a terminal or of a connection, which has no exit status of its own. */
 static bool relay_end(const Session *session, int status, json_t **ret, GError **error)
 {
@@ -166,6 +172,10 @@ static bool relay_end(const Session *session, int status, json_t **ret, GError *
         bool terminal = session->kind == EXEC_TERMINAL;
 
         g_strchomp(why);
+        if (knows_end(session)) {
+                *ret = json_pack("{s:i}", "exit_code", session->end_status);
+                return true;
+        }
         if (session->full)
                 return err_set(error, ERR_CONFLICT,
                                "%d terminals are connected with the job already, and no more can be\n"
@@ -173,11 +183,9 @@ static bool relay_end(const Session *session, int status, json_t **ret, GError *
                                TERMINAL_WATCHERS);
         if (status != 0)
                 return err_set(error, ERR_CONFLICT, "%s", *why ? why : "the member does not answer");
-        if (terminal && session->end_status < 0 && !session->detached)
+        if (terminal && !session->detached)
                 return err_set(error, ERR_UNAVAILABLE, "the connection to the terminal was lost");
-        *ret = !terminal                  ? json_pack("{s:b}", "closed", 1)
-               : session->end_status >= 0 ? json_pack("{s:i}", "exit_code", session->end_status)
-                                          : json_pack("{s:b}", "detached", 1);
+        *ret = json_pack("{s:b}", terminal ? "detached" : "closed", 1);
         return true;
 }
 
@@ -188,6 +196,8 @@ static void on_done(int status, const GError *error, void *arg)
         g_autoptr(json_t) end = NULL;
         g_autofree char *text = NULL;
 
+        if (knows_end(session))
+                error = NULL;
         if (!error && session->kind != EXEC_COMMAND && !relay_end(session, status, &end, &own))
                 error = own;
         if (error)

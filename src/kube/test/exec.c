@@ -160,6 +160,9 @@ static const RogueRow rows[] = {
         ROW("v4", ROGUE_CLOSE, SWITCH("v4.channel.k8s.io") "\x82\x03\x01hi" EXITED),
         ROW("absent", ROGUE_HOLD,
             V5 "\x82\x45\x03{\"status\":\"Failure\",\"message\":\"no such file\",\"code\":500}            "),
+        ROW("ended", ROGUE_HOLD,
+            V5
+            "\x82\x5e\x03{\"status\":\"Failure\",\"message\":\"unable to upgrade connection: container not found (\\\"main\\\")\"}"),
         ROW("early", ROGUE_PIECES, V5 "\x82\x03\x01hi" EXITED),
         ROW("talk", ROGUE_HEAR, V5),
         ROW("lost", ROGUE_CLOSE, V5 "\x82\x03\x01hi"),
@@ -199,6 +202,7 @@ static void test_ends(void)
                 { "good", "1:hello 2:err ", 0, -1, NULL },
                 { "v4", "1:hi ", 42, -1, NULL },
                 { "absent", "", -1, ERR_FAILED, "did not run: no such file" },
+                { "ended", "", -1, ERR_UNAVAILABLE, "container not found" },
                 { "lost", "1:hi ", -1, ERR_UNAVAILABLE, "ended before the command" },
                 { "closed", "", -1, ERR_UNAVAILABLE, "closed the connection" },
                 { "wild", "", -1, ERR_INVALID, "masked" },
@@ -228,7 +232,7 @@ static void test_ends(void)
         g_assert_cmpint(rogue_count(&rogue,
                                     "/exec?container=main&stdin=true&stdout=true&stderr=true&command=echo&"
                                     "command=&command=a%20b%26c HTTP/1.1"),
-                        ==, 11);
+                        ==, 12);
         g_clear_pointer(&client, kube_client_free);
         rogue_stop(&rogue);
 }
