@@ -547,3 +547,44 @@ def test_whoever_leaves_has_what_was_shown_and_is_let_go():
             relay.stdin.flush()
             assert list(frames_of(relay.stdout.read()))[-1] == (b"e", struct.pack("<I", 5))
     assert host.returncode == 5
+
+
+def children_of(pid):
+    with contextlib.suppress(FileNotFoundError):
+        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def is_stopped(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
+
+
+def test_the_end_is_told_before_its_container_is_gone(tmp_path):
+    """The host is the first process of a container: with it goes the relay, here one that is slow to pass the end on."""
+    gate = ROOT / "build/asan/src/gate/paddle-gate"
+    env = {**os.environ, "PADDLE_TERMINAL": f"last-{os.getpid()}"}
+    gone = tmp_path / "gone"
+    os.mkfifo(gone)
+    words = [gate, "terminal", "60000", "sh", "-c", f"read x < {gone}; exit 5"]
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": env}
+    with contextlib.ExitStack() as stack:
+        container = ["unshare", "--pid", "--fork", "--kill-child", *words]
+        container = stack.enter_context(subprocess.Popen(container, stdin=subprocess.DEVNULL, env=env))
+        stack.callback(container.kill)
+        (host,) = wait_for(lambda: children_of(container.pid), what="the container")
+        wait_for(lambda: children_of(host), what="its program")
+        entered = ["nsenter", "-t", str(host), "--pid", gate, "relay"]
+        entered = stack.enter_context(subprocess.Popen(entered, **streams))
+        stack.callback(entered.kill)
+        entered.stdin.write(frame(b"a", b"\xff" * 8))
+        entered.stdin.flush()
+        assert entered.stdout.read(13) == frame(b"p", bytes(8))
+        (relay,) = children_of(entered.pid)
+        os.kill(relay, signal.SIGSTOP)
+        wait_for(lambda: is_stopped(entered.pid), what="nsenter, which stops with what it has started")
+        gone.write_text("now\n")
+        wait_for(lambda: not children_of(host), what="the end of the program")
+        os.kill(entered.pid, signal.SIGCONT)
+        assert entered.stdout.read() == frame(b"e", struct.pack("<I", 5))
+        assert entered.wait(PATIENCE) == 0
+        assert container.wait(PATIENCE) == 5

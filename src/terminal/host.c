@@ -36,7 +36,7 @@ enum {
         INPUT_MAX = 16 << 10,
         STALL_MS = 10000, /* a watcher takes something within this time */
         KILL_MS = 10000,  /* from HUP to KILL */
-        FLUSH_MS = 2000,  /* for watchers to pass the end on, and to go */
+        FLUSH_MS = 5000,  /* for watchers to pass the end on, and to go */
         OUT_SIZE = TERMINAL_HEAD + PIECE,
         POSITION_BYTES = 8,
         STATUS_BYTES = 4,
