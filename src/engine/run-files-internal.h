@@ -13,6 +13,7 @@
 
 /* The way back of answers, and what a thread needs of the engine's configuration. */
 typedef struct {
+        gatomicrefcount refs;
         pthread_mutex_t lock;
         pthread_cond_t resolved;
         Engine *engine; /* NULL: the engine ends */
@@ -23,6 +24,7 @@ typedef struct {
 } FilesPost;
 
 FilesPost *files_post_new(Engine *engine);
+FilesPost *files_post_ref(FilesPost *post);
 void files_post_unref(FilesPost *post);
 /* No answer reaches the engine any more. Waits for threads that look up rights, and for no others. */
 void files_post_close(FilesPost *post);

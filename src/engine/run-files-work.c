@@ -48,8 +48,9 @@ void files_group_cancel(FilesGroup *group)
 
 FilesPost *files_post_new(Engine *engine)
 {
-        FilesPost *post = g_atomic_rc_box_new0(FilesPost);
+        FilesPost *post = g_new0(FilesPost, 1);
 
+        g_atomic_ref_count_init(&post->refs);
         pthread_mutex_init(&post->lock, NULL);
         pthread_cond_init(&post->resolved, NULL);
         post->engine = engine;
@@ -58,15 +59,19 @@ FilesPost *files_post_new(Engine *engine)
         return post;
 }
 
-static void clear_post(gpointer post)
+FilesPost *files_post_ref(FilesPost *post)
 {
-        pthread_mutex_destroy(&((FilesPost *)post)->lock);
-        pthread_cond_destroy(&((FilesPost *)post)->resolved);
+        g_atomic_ref_count_inc(&post->refs);
+        return post;
 }
 
 void files_post_unref(FilesPost *post)
 {
-        g_atomic_rc_box_release_full(post, clear_post);
+        if (!g_atomic_ref_count_dec(&post->refs))
+                return;
+        pthread_mutex_destroy(&post->lock);
+        pthread_cond_destroy(&post->resolved);
+        g_free(post);
 }
 
 void files_post_close(FilesPost *post)
@@ -237,7 +242,7 @@ void file_work_run(gpointer data, gpointer arg)
         Vfs *vfs;
 
         (void)g_atomic_int_get(&work->handed);
-        post = g_atomic_rc_box_acquire(work->post); /* the work may be freed once it is posted */
+        post = files_post_ref(work->post); /* the work may be freed once it is posted */
         g_atomic_int_set(&work->begun, 1);
         vfs = is_unwanted(work) ? explain_unwanted(&work->failure) : open_place(work, &work->failure);
         if (vfs)

@@ -430,7 +430,7 @@ void run_files_ask(RunFiles *files, const FilesRequest *request)
         work->max = request->max;
         work->unnamed = request->unnamed;
         work->group = request->group;
-        work->post = g_atomic_rc_box_acquire(files->post);
+        work->post = files_post_ref(files->post);
         if (!find_place(files, request, &work->at, &work->failure)) {
                 inbox_put(&files->engine->inbox, &work->command);
                 return;

@@ -92,7 +92,8 @@ RunPlan *run_plan_new(const Engine *engine, const char *text, const json_t *requ
                 (void)refuse_problems(&problems, error);
                 return NULL;
         }
-        plan = g_atomic_rc_box_new0(RunPlan);
+        plan = g_new0(RunPlan, 1);
+        g_atomic_ref_count_init(&plan->refs);
         plan->definition = definition;
         plan->lists = render_lists(definition);
         plan->text = strlen(text);
@@ -144,13 +145,14 @@ bool run_plan_use_packages(const Engine *engine, const RunPlan *plan, const char
 
 RunPlan *run_plan_ref(RunPlan *plan)
 {
-        return g_atomic_rc_box_acquire(plan);
+        g_atomic_ref_count_inc(&plan->refs);
+        return plan;
 }
 
-static void clear_plan(gpointer data)
+void run_plan_unref(RunPlan *plan)
 {
-        RunPlan *plan = data;
-
+        if (!g_atomic_ref_count_dec(&plan->refs))
+                return;
         g_hash_table_unref(plan->lists);
         g_ptr_array_unref(plan->filesystems);
         g_ptr_array_unref(plan->packages);
@@ -160,11 +162,7 @@ static void clear_plan(gpointer data)
         g_free(plan->package);
         g_free(plan->package_name);
         g_free(plan->requirements);
-}
-
-void run_plan_unref(RunPlan *plan)
-{
-        g_atomic_rc_box_release_full(plan, clear_plan);
+        g_free(plan);
 }
 
 /* ---- for readers ---- */

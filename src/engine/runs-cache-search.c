@@ -31,13 +31,14 @@ static void free_json(gpointer value)
 
 CacheSearch *cache_search_ref(CacheSearch *search)
 {
-        return g_atomic_rc_box_acquire(search);
+        g_atomic_ref_count_inc(&search->refs);
+        return search;
 }
 
-static void clear_search(gpointer data)
+void cache_search_unref(CacheSearch *search)
 {
-        CacheSearch *search = data;
-
+        if (!g_atomic_ref_count_dec(&search->refs))
+                return;
         cache_entry_free(search->wish);
         cache_entry_free(search->found);
         json_decref(search->parts);
@@ -51,11 +52,7 @@ static void clear_search(gpointer data)
         g_free(search->miss);
         g_free(search->reason);
         g_clear_error(&search->failure);
-}
-
-void cache_search_unref(CacheSearch *search)
-{
-        g_atomic_rc_box_release_full(search, clear_search);
+        g_free(search);
 }
 
 /* ---- the answer ---- */
@@ -581,8 +578,9 @@ CacheSearch *cache_search_new(const RunActor *actor, guint32 node)
         bool global;
         guint n_paths;
         const CacheOptions options = component_cache(definition, target, &global);
-        CacheSearch *search = g_atomic_rc_box_new0(CacheSearch);
+        CacheSearch *search = g_new0(CacheSearch, 1);
 
+        g_atomic_ref_count_init(&search->refs);
         search->engine = actor->engine;
         search->run = live->record->seq;
         search->retry_of = live->record->retry_of;

@@ -91,6 +91,7 @@ void retain_cache_soon(Engine *engine);
 
 /* What was found out. Counted: threads and commands hold it. */
 typedef struct {
+        gatomicrefcount refs;
         Engine *engine;
         guint64 number;
         gint64 run, retry_of; /* seqs */

@@ -54,6 +54,7 @@ enum {
 
 /* A compiled definition, counted: a command and its run share it. */
 struct RunPlan {
+        gatomicrefcount refs;
         Definition *definition;
         GHashTable *lists; /* of render_lists */
         gsize text;        /* bytes of its text */

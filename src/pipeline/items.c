@@ -10,6 +10,7 @@
 enum { SHOWN_MAX = 80 }; /* bytes of a value in a message */
 
 struct Items {
+        gatomicrefcount refs;
         json_t *value; /* an array, or a text */
         GArray *begins; /* guint32, of a text: where each item begins, and one behind the last; NULL: an array */
 };
@@ -143,7 +144,8 @@ Items *items_new(const json_t *value, guint32 max, GError **error)
         }
         if (begins && !read_text(json_string_value(value), json_string_length(value), max, begins, error))
                 return NULL;
-        items = g_atomic_rc_box_new0(Items);
+        items = g_new0(Items, 1);
+        g_atomic_ref_count_init(&items->refs);
         items->value = json_incref((json_t *)value);
         items->begins = g_steal_pointer(&begins);
         return items;
@@ -151,20 +153,17 @@ Items *items_new(const json_t *value, guint32 max, GError **error)
 
 Items *items_ref(Items *items)
 {
-        return g_atomic_rc_box_acquire(items);
-}
-
-static void clear(gpointer data)
-{
-        Items *items = data;
-
-        json_decref(items->value);
-        g_clear_pointer(&items->begins, g_array_unref);
+        g_atomic_ref_count_inc(&items->refs);
+        return items;
 }
 
 void items_unref(Items *items)
 {
-        g_atomic_rc_box_release_full(items, clear);
+        if (!g_atomic_ref_count_dec(&items->refs))
+                return;
+        json_decref(items->value);
+        g_clear_pointer(&items->begins, g_array_unref);
+        g_free(items);
 }
 
 guint32 items_count(const Items *items)

@@ -9,6 +9,7 @@
 enum { LIST_MAX = 16 * 1024 }; /* bytes of a list in a text that is read */
 
 struct RunBreaks {
+        gatomicrefcount refs;
         GPtrArray *list;
         GHashTable *components; /* a set: the last ones of the paths */
         GHashTable *passed;     /* ... and all of the paths */
@@ -18,21 +19,17 @@ struct RunBreaks {
 
 Break *break_ref(Break *at)
 {
-        return g_atomic_rc_box_acquire(at);
-}
-
-static void clear_break(gpointer data)
-{
-        Break *at = data;
-
-        g_free(at->text);
-        g_free(at->path);
+        g_atomic_ref_count_inc(&at->refs);
+        return at;
 }
 
 void break_unref(Break *at)
 {
-        if (at)
-                g_atomic_rc_box_release_full(at, clear_break);
+        if (!at || !g_atomic_ref_count_dec(&at->refs))
+                return;
+        g_free(at->text);
+        g_free(at->path);
+        g_free(at);
 }
 
 Break *break_parse(const Definition *definition, const char *text, bool after, GError **error)
@@ -49,7 +46,8 @@ Break *break_parse(const Definition *definition, const char *text, bool after, G
                         text);
                 return NULL;
         }
-        ret = g_atomic_rc_box_new0(Break);
+        ret = g_new0(Break, 1);
+        g_atomic_ref_count_init(&ret->refs);
         ret->text = g_strdup(text);
         ret->path = g_memdup2(&path, sizeof path);
         ret->after = after;
@@ -124,8 +122,9 @@ GPtrArray *break_list_new(void)
 
 RunBreaks *run_breaks_new(const GPtrArray *list)
 {
-        RunBreaks *breaks = g_atomic_rc_box_new0(RunBreaks);
+        RunBreaks *breaks = g_new0(RunBreaks, 1);
 
+        g_atomic_ref_count_init(&breaks->refs);
         breaks->list = break_list_new();
         breaks->components = g_hash_table_new(NULL, NULL);
         breaks->passed = g_hash_table_new(NULL, NULL);
@@ -142,22 +141,18 @@ RunBreaks *run_breaks_new(const GPtrArray *list)
 
 RunBreaks *run_breaks_ref(RunBreaks *breaks)
 {
-        return g_atomic_rc_box_acquire(breaks);
-}
-
-static void clear_breaks(gpointer data)
-{
-        RunBreaks *breaks = data;
-
-        g_ptr_array_unref(breaks->list);
-        g_hash_table_unref(breaks->components);
-        g_hash_table_unref(breaks->passed);
+        g_atomic_ref_count_inc(&breaks->refs);
+        return breaks;
 }
 
 void run_breaks_unref(RunBreaks *breaks)
 {
-        if (breaks)
-                g_atomic_rc_box_release_full(breaks, clear_breaks);
+        if (!breaks || !g_atomic_ref_count_dec(&breaks->refs))
+                return;
+        g_ptr_array_unref(breaks->list);
+        g_hash_table_unref(breaks->components);
+        g_hash_table_unref(breaks->passed);
+        g_free(breaks);
 }
 
 const GPtrArray *run_breaks_list(const RunBreaks *breaks)

@@ -7,6 +7,7 @@ enum { BREAKS_MAX = 100 };
 
 /* Before or after the components of a path. Counted, and never changed. */
 typedef struct {
+        gatomicrefcount refs;
         char *text;
         StepPath *path;
         bool after;

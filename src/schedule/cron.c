@@ -26,6 +26,7 @@ typedef enum { FIELD_MINUTE, FIELD_HOUR, FIELD_DAY, FIELD_MONTH, FIELD_WEEKDAY, 
 static const double ROUNDING_S = 1e-6; /* of sums of fractions, such as 0.1h */
 
 struct Cron {
+        gatomicrefcount refs;
         GTimeZone *zone;
         char *zone_name;
         gint64 every_s; /* 0: the sets below */
@@ -247,23 +248,27 @@ static bool take_zone(Cron *cron, const char **text, GTimeZone *local, GError **
 
 /* ---- parse ---- */
 
-Cron *cron_ref(Cron *cron)
+static Cron *cron_new(void)
 {
-        return g_atomic_rc_box_acquire(cron);
+        Cron *cron = g_new0(Cron, 1);
+
+        g_atomic_ref_count_init(&cron->refs);
+        return cron;
 }
 
-static void clear(gpointer data)
+Cron *cron_ref(Cron *cron)
 {
-        Cron *cron = data;
-
-        g_clear_pointer(&cron->zone, g_time_zone_unref);
-        g_free(cron->zone_name);
+        g_atomic_ref_count_inc(&cron->refs);
+        return cron;
 }
 
 void cron_unref(Cron *cron)
 {
-        if (cron)
-                g_atomic_rc_box_release_full(cron, clear);
+        if (!cron || !g_atomic_ref_count_dec(&cron->refs))
+                return;
+        g_clear_pointer(&cron->zone, g_time_zone_unref);
+        g_free(cron->zone_name);
+        g_free(cron);
 }
 
 static bool parse(Cron *cron, const char *text, GTimeZone *local, GError **error)
@@ -275,7 +280,7 @@ static bool parse(Cron *cron, const char *text, GTimeZone *local, GError **error
 
 Cron *cron_parse(const char *text, GTimeZone *local, GError **error)
 {
-        g_autoptr(Cron) cron = g_atomic_rc_box_new0(Cron);
+        g_autoptr(Cron) cron = cron_new();
         g_autoptr(GError) cause = NULL;
         g_autofree char *shown = g_strndup(text, CRON_TEXT_MAX), *stripped = NULL;
 

@@ -46,6 +46,7 @@ bool yaml_check_fs(const Call *call, const char *user, const char *fs, Code miss
 enum { READ_MAX = 16 * 1024 * 1024 };
 
 struct YamlWay {
+        gatomicrefcount refs;
         GMutex lock;
         ThreadPool *threads; /* NULL: closed */
 };
@@ -60,8 +61,9 @@ typedef struct {
 
 YamlWay *yaml_way_new(ThreadPool *threads)
 {
-        YamlWay *way = g_atomic_rc_box_new0(YamlWay);
+        YamlWay *way = g_new0(YamlWay, 1);
 
+        g_atomic_ref_count_init(&way->refs);
         g_mutex_init(&way->lock);
         way->threads = threads;
         return way;
@@ -74,15 +76,18 @@ void yaml_way_close(YamlWay *way)
         g_mutex_unlock(&way->lock);
 }
 
-static void clear_way(gpointer way)
+static YamlWay *way_ref(YamlWay *way)
 {
-        g_mutex_clear(&((YamlWay *)way)->lock);
+        g_atomic_ref_count_inc(&way->refs);
+        return way;
 }
 
 void yaml_way_unref(YamlWay *way)
 {
-        if (way)
-                g_atomic_rc_box_release_full(way, clear_way);
+        if (!way || !g_atomic_ref_count_dec(&way->refs))
+                return;
+        g_mutex_clear(&way->lock);
+        g_free(way);
 }
 
 static void reading_free(Reading *reading)
@@ -151,7 +156,7 @@ void yaml_read(const Call *call, const char *user, const char *fs, const char *p
 
         *reading = (Reading){ .request = http_request_ref(call->request),
                               .flow = call->flow,
-                              .way = g_atomic_rc_box_acquire(call->flow->way),
+                              .way = way_ref(call->flow->way),
                               .then = then,
                               .path = g_strdup(path) };
         engine_read_file(call->flow->engine, user, fs, path, READ_MAX, note_text, reading);

@@ -391,7 +391,7 @@ bool run_logs_start(Api *api, HttpRequest *request, const RunRecord *run, RunTex
         RunLogs *logs = g_new0(RunLogs, 1);
 
         *logs = (RunLogs){ .api = api,
-                           .text = g_atomic_rc_box_acquire(text),
+                           .text = run_text_ref(text),
                            .id = g_strdup(run->id),
                            .user = g_strdup(run->user),
                            .seq = run->seq,

@@ -22,17 +22,19 @@ struct RunTexts {
         gsize bytes;
 };
 
-static void clear_text(gpointer data)
+RunText *run_text_ref(RunText *text)
 {
-        RunText *text = data;
-
-        definition_free(text->own);
-        g_clear_pointer(&text->engines, engine_plan_unref);
+        g_atomic_ref_count_inc(&text->refs);
+        return text;
 }
 
 void run_text_unref(RunText *text)
 {
-        g_atomic_rc_box_release_full(text, clear_text);
+        if (!g_atomic_ref_count_dec(&text->refs))
+                return;
+        definition_free(text->own);
+        g_clear_pointer(&text->engines, engine_plan_unref);
+        g_free(text);
 }
 
 RunTexts *run_texts_new(Engine *engine)
@@ -73,7 +75,7 @@ static RunText *find(RunTexts *texts, const char *id)
                         continue;
                 g_queue_unlink(&texts->kept, link);
                 g_queue_push_head_link(&texts->kept, link);
-                return g_atomic_rc_box_acquire(kept->text);
+                return run_text_ref(kept->text);
         }
         return NULL;
 }
@@ -88,7 +90,7 @@ static void keep(RunTexts *texts, const char *id, RunText *text)
         if (!there) {
                 kept = g_new0(Kept, 1);
                 g_strlcpy(kept->id, id, sizeof kept->id);
-                kept->text = g_atomic_rc_box_acquire(text);
+                kept->text = run_text_ref(text);
                 g_queue_push_head(&texts->kept, kept);
                 texts->bytes += text->size;
         }
@@ -128,7 +130,8 @@ static RunText *find_live(RunTexts *texts, const char *id)
 
         if (!plan)
                 return NULL;
-        text = g_atomic_rc_box_new0(RunText);
+        text = g_new0(RunText, 1);
+        g_atomic_ref_count_init(&text->refs);
         text->engines = plan;
         text->definition = engine_plan_definition(plan);
         return text;
@@ -151,7 +154,8 @@ RunText *run_texts_get(RunTexts *texts, Store *store, const RunRecord *run, GErr
         definition = whole ? compile(whole, error) : NULL;
         if (!definition)
                 return NULL;
-        text = g_atomic_rc_box_new0(RunText);
+        text = g_new0(RunText, 1);
+        g_atomic_ref_count_init(&text->refs);
         text->definition = text->own = definition;
         text->size = definition->size;
         keep(texts, run->id, text);

@@ -14,11 +14,13 @@ void run_texts_free(RunTexts *texts); /* NULL is a no-op */
 
 /* A definition that a request reads, counted. */
 typedef struct {
+        gatomicrefcount refs;
         const Definition *definition;
         gsize size;       /* bytes of `own` */
         Definition *own;  /* of a run that has ended; else NULL */
         RunPlan *engines; /* of a live run: the engine's; else NULL */
 } RunText;
+RunText *run_text_ref(RunText *text);
 void run_text_unref(RunText *text);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunText, run_text_unref)
 /* NULL with an error: the run was deleted meanwhile, or its text is not understood any more. */

@@ -137,23 +137,21 @@ bool id_map_has(const char *map, guint32 id)
 
 /* ---- an identity ---- */
 
-static void identity_clear(void *arg)
-{
-        Identity *identity = arg;
-
-        g_free(identity->groups);
-        g_free(identity->home);
-}
-
 Identity *identity_ref(const Identity *identity)
 {
-        return g_atomic_rc_box_acquire((Identity *)identity);
+        Identity *counted = (Identity *)identity;
+
+        g_atomic_ref_count_inc(&counted->refs);
+        return counted;
 }
 
 void identity_unref(Identity *identity)
 {
-        if (identity)
-                g_atomic_rc_box_release_full(identity, identity_clear);
+        if (!identity || !g_atomic_ref_count_dec(&identity->refs))
+                return;
+        g_free(identity->groups);
+        g_free(identity->home);
+        g_free(identity);
 }
 
 /* ---- look-ups ---- */
@@ -276,8 +274,9 @@ static void add_groups(Identity *identity, const struct passwd *entry)
 
 static Identity *identity_make(uid_t uid, const struct passwd *entry)
 {
-        Identity *identity = g_atomic_rc_box_new0(Identity);
+        Identity *identity = g_new0(Identity, 1);
 
+        g_atomic_ref_count_init(&identity->refs);
         identity->owner = (Owner){ uid, entry ? entry->pw_gid : uid };
         if (entry) {
                 add_groups(identity, entry);

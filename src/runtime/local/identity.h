@@ -44,6 +44,7 @@ bool id_map_has(const char *map, guint32 id);
 /* ---- look-ups ---- */
 
 typedef struct {
+        gatomicrefcount refs;
         Owner owner;
         gid_t *groups; /* supplementary ones */
         guint n_groups;
