@@ -20,6 +20,8 @@ CGROUPS = pathlib.Path("/sys/fs/cgroup")
 MOUNT_OPTIONS = {"rw", "relatime", "nosuid", "nodev", "noexec", "xattr", "clone_children"}
 CLONE_NEWCGROUP = 0x02000000
 LINKS = 64
+CORES = 16
+CPU_ONLINE, NUMA = pathlib.Path("/sys/devices/system/cpu/online"), pathlib.Path("/sys/devices/system/node")
 LOG_BYTES = 2 << 20
 PORTS = {"api": 6443, "etcd": 2379, "etcd-peer": 2380, "controllers": 10257, "scheduler": 10259, "kwok": 10247}
 PORTS |= {
@@ -157,9 +159,25 @@ class Node:
         if self.settings["in-memory"]:
             # Thousands of small files: unpacked faster, and gone at once.
             run("mount", "-t", "tmpfs", "-o", "mode=755,size=60%", "cluster", self.plan.folder("containerd"))
+        self.mount_cores()
         kubelet = self.plan.folder("kubelet")
         run("mount", "--bind", kubelet, kubelet)
         run("mount", "--make-rshared", kubelet)
+
+    def mount_cores(self):
+        """The kubelet counts as many cores as the tests of all workers need at once: they share the machine's by time, and
+        none waits until the pods of another have ended. It reads the topology of node0 and which CPUs are online."""
+        if not (NUMA / "node0/meminfo").exists():
+            return
+        node = self.plan.folder("numa/node0")
+        for name in ("meminfo", "distance"):
+            (node / name).write_text((NUMA / "node0" / name).read_text())
+        for core in range(CORES):
+            topology = self.plan.folder(f"numa/node0/cpu{core}/topology")
+            (topology / "core_id").write_text(f"{core}\n")
+            (topology / "physical_package_id").write_text("0\n")
+        run("mount", "--bind", self.plan.folder("numa"), NUMA)
+        run("mount", "--bind", self.plan.file("cpu-online", f"0-{CORES - 1}\n"), CPU_ONLINE)
 
     def resolver(self):
         """The node asks the cluster's DNS only: no other is within reach."""

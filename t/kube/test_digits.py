@@ -49,7 +49,7 @@ def containers(pod, kind="initContainers"):
 
 @pytest.fixture(scope="module", autouse=True)
 def one_after_another():
-    """All train on the one node: beside each other they would wait for its cores, so one worker has them all."""
+    """All train on the one node: beside each other they would share its cores, so one worker has them all."""
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_the_readme_on_a_cluster(joined, tmp_path):
     """2 parameter servers and 4 trainers; the model comes back, as good as from one machine."""
     server, kube_node = joined
     following = Following(server, said_in_readme(r"^paddle (submit --cluster prod [^#\n]*)"))
-    # pods of other tests may take the node's cores until their training ends
+    # tests beside this one may take the machine's cores until their training ends
     wait_for(lambda: following.done or len(pods(kube_node)) == 6, TRAINING_S, "six pods")
     assert not following.done, following.done.stdout + following.done.stderr
     (servers,) = kube_node.items("statefulsets", "apps/v1", "owner=paddleflow")

@@ -75,7 +75,7 @@ def test_what_others_hold_is_not_given_away(memory, joined):
     job = server.submit(["true"], queue="qq", image=BASE, roles=[half(kube)])
     wait_for(lambda: server.job(job["id"])["reasons"], what="the reason")
     shown = server.job(job["id"])
-    lacking = {reason["resource"] for reason in shown["reasons"]}  # pods of other tests may hold all cores
+    lacking = {reason["resource"] for reason in shown["reasons"]}  # pods of other tests may hold cores, too
     assert shown["state"] == "queued" and "memory" in lacking, shown["reasons"]
     assert not pods(kube)
     kube.api.request("DELETE", kube.path("pods", "other"))

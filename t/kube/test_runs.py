@@ -13,7 +13,7 @@ from kube.test_runtime import connect, left
 from kube.test_volumes import volumes
 
 EXAMPLES = ROOT / "examples/pipelines"
-BUSY_S = 400  # tests beside this one may have all cores of the node for so long
+BUSY_S = 400  # tests beside this one may keep all cores of the machine busy for so long
 OF_CLUSTER = ("--queue", "qq", "--image", PYTHON, "--no-package")
 
 
