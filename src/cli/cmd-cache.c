@@ -1,7 +1,7 @@
 /* paddle cache list, show, delete; paddle run explain-cache: results of steps that later runs may take. */
 #include "base/err.h"
 #include "cli/listing.h"
-#include "cli/run-follow.h"
+#include "cli/run-words.h"
 #include "cli/verbs.h"
 #include "net/url.h"
 

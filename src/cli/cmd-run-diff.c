@@ -5,7 +5,7 @@
 #include "cli/listing.h"
 #include "cli/remote.h"
 #include "cli/run-diff.h"
-#include "cli/run-follow.h"
+#include "cli/run-words.h"
 #include "cli/verbs.h"
 #include "model/filesystem.h"
 #include "net/url.h"

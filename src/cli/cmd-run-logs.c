@@ -7,7 +7,7 @@
 #include "cli/listing.h"
 #include "cli/prefix.h"
 #include "cli/retry.h"
-#include "cli/run-follow.h"
+#include "cli/run-words.h"
 #include "cli/verbs.h"
 #include "net/url.h"
 

@@ -5,6 +5,7 @@
 #include "cli/listing.h"
 #include "cli/pipeline-file.h"
 #include "cli/run-follow.h"
+#include "cli/run-words.h"
 #include "cli/run-pause.h"
 #include "cli/verbs.h"
 

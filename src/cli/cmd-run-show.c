@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "cli/listing.h"
 #include "cli/run-follow.h"
+#include "cli/run-words.h"
 #include "cli/run-picture.h"
 #include "cli/screen.h"
 #include "cli/svg.h"

@@ -9,6 +9,7 @@
 #include "cli/pipeline-stored.h"
 #include "cli/question.h"
 #include "cli/run-follow.h"
+#include "cli/run-words.h"
 #include "cli/run-package.h"
 #include "cli/run-pause.h"
 #include "cli/verbs.h"

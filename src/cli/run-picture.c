@@ -8,7 +8,7 @@
 #include "base/text-cut.h"
 #include "cli/listing.h"
 #include "cli/paint.h"
-#include "cli/run-follow.h"
+#include "cli/run-words.h"
 #include "cli/table.h"
 #include "pipeline/render.h"
 
