@@ -101,6 +101,8 @@ def test_when_all_are_taken_those_with_few_get_one(make_server):
     with contextlib.ExitStack() as stack:
         first = hold(server, stack, b"", 40, "127.0.0.2")
         hold(server, stack, b"", 16, "127.0.0.3")  # an eighth is the Unix socket's
+        # Its threads accept side by side: one that is accepted after those that come now would be told 503.
+        wait_for(lambda: connections(server) > 56, what="all of them, and the one that asks")
         for n in range(4, 9):
             assert ask(server, f"127.0.0.{n}")[0] == 200
         # At most one has gone for each of them, and of the largest holder alone.
@@ -108,7 +110,7 @@ def test_when_all_are_taken_those_with_few_get_one(make_server):
             with contextlib.suppress(OSError):
                 connection.sendall(head("/v1/version"))
         statuses = [answer(connection)[0] for connection in first]
-        assert statuses.count(200) >= 35 and 1 <= statuses.count(0) == 40 - statuses.count(200), statuses
+        assert statuses.count(200) >= 35 and 1 <= statuses.count(0) == 40 - statuses.count(200), set(statuses)
 
 
 CROWD = """
