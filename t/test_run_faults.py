@@ -208,7 +208,7 @@ def lines_of(marks, job):
 
 
 def components_of(items, above=""):
-    """{path: item} of all components of a tree; loops themselves are left out, but those without items."""
+    """{path: item} of all components of a tree; loops are left out, except those without items."""
     found = {}
     for item in items:
         path = above + item["name"] + (f"-{item['number']}" if item.get("number") is not None else "")

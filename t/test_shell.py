@@ -12,6 +12,7 @@ import subprocess
 import pytest
 from conftest import PATIENCE, ROOT, wait_for
 from screen import Screen
+from steadiness.family import Process
 
 LEAVE = "\x10\x11"  # Ctrl-P Ctrl-Q
 HANGUP = "3s"  # a client has so long to come, too
@@ -498,6 +499,13 @@ def test_it_is_only_for_who_may_change_the_job(server):
         assert reply.status == 403, reply.body
 
 
+GATE = ROOT / "build/asan/src/gate/paddle-gate"
+
+
+def terminal_env(name):
+    return {**os.environ, "PADDLE_TERMINAL": f"{name}-{os.getpid()}"}
+
+
 def frame(kind, content):
     return kind + struct.pack("<I", len(content)) + content
 
@@ -511,12 +519,11 @@ def frames_of(data):
 
 def test_the_gate_of_pods_is_such_a_host():
     """What runs in a container is another build of the same: host and relay by themselves (src/terminal/terminal.h)."""
-    gate = ROOT / "build/asan/src/gate/paddle-gate"
-    env = {**os.environ, "PADDLE_TERMINAL": f"test-{os.getpid()}"}
+    env = terminal_env("test")
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": env}
-    with subprocess.Popen([gate, "terminal", "60000", "sh", "-c", "read x; echo got $x; exit 5"], **streams) as host:
+    with subprocess.Popen([GATE, "terminal", "60000", "sh", "-c", "read x; echo got $x; exit 5"], **streams) as host:
         wait_for(lambda: f"@paddle-terminal-{env['PADDLE_TERMINAL']}" in pathlib.Path("/proc/net/unix").read_text())
-        with subprocess.Popen([gate, "relay"], **streams) as relay:
+        with subprocess.Popen([GATE, "relay"], **streams) as relay:
             relay.stdin.write(
                 frame(b"a", b"\xff" * 8) + frame(b"s", struct.pack("<HH", 90, 30)) + frame(b"i", b"this\n")
             )
@@ -531,18 +538,17 @@ def test_the_gate_of_pods_is_such_a_host():
 
 def test_whoever_leaves_has_what_was_shown_and_is_let_go():
     """Also where the end of its input cannot be passed on (a cluster with version 4 of the exec protocol)."""
-    gate = ROOT / "build/asan/src/gate/paddle-gate"
-    env = {**os.environ, "PADDLE_TERMINAL": f"leave-{os.getpid()}"}
+    env = terminal_env("leave")
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": env}
-    with subprocess.Popen([gate, "terminal", "60000", "sh", "-c", "echo up; read x; exit 5"], **streams) as host:
+    with subprocess.Popen([GATE, "terminal", "60000", "sh", "-c", "echo up; read x; exit 5"], **streams) as host:
         assert host.stdout.readline().strip() == b"up"
-        with subprocess.Popen([gate, "relay"], **streams) as relay:
+        with subprocess.Popen([GATE, "relay"], **streams) as relay:
             relay.stdin.write(frame(b"a", b"\xff" * 8) + frame(b"d", b""))
             relay.stdin.flush()
             assert relay.wait(PATIENCE) == 0
             assert list(frames_of(relay.stdout.read())) == [(b"p", bytes(8)), (b"o", b"up\r\n")]
         assert host.poll() is None
-        with subprocess.Popen([gate, "relay"], **streams) as relay:
+        with subprocess.Popen([GATE, "relay"], **streams) as relay:
             relay.stdin.write(frame(b"a", b"\xff" * 8) + frame(b"i", b"on\n"))
             relay.stdin.flush()
             assert list(frames_of(relay.stdout.read()))[-1] == (b"e", struct.pack("<I", 5))
@@ -555,17 +561,12 @@ def children_of(pid):
     return []
 
 
-def is_stopped(pid):
-    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
-
-
 def test_the_end_is_told_before_its_container_is_gone(tmp_path):
-    """The host is the first process of a container: with it goes the relay, here one that is slow to pass the end on."""
-    gate = ROOT / "build/asan/src/gate/paddle-gate"
-    env = {**os.environ, "PADDLE_TERMINAL": f"last-{os.getpid()}"}
+    """The host is the first process of a container, so its exit kills the relay. Here the relay is stopped for a while."""
+    env = terminal_env("last")
     gone = tmp_path / "gone"
     os.mkfifo(gone)
-    words = [gate, "terminal", "60000", "sh", "-c", f"read x < {gone}; exit 5"]
+    words = [GATE, "terminal", "60000", "sh", "-c", f"read x < {gone}; exit 5"]
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": env}
     with contextlib.ExitStack() as stack:
         container = ["unshare", "--pid", "--fork", "--kill-child", *words]
@@ -573,7 +574,7 @@ def test_the_end_is_told_before_its_container_is_gone(tmp_path):
         stack.callback(container.kill)
         (host,) = wait_for(lambda: children_of(container.pid), what="the container")
         wait_for(lambda: children_of(host), what="its program")
-        entered = ["nsenter", "-t", str(host), "--pid", gate, "relay"]
+        entered = ["nsenter", "-t", str(host), "--pid", GATE, "relay"]
         entered = stack.enter_context(subprocess.Popen(entered, **streams))
         stack.callback(entered.kill)
         entered.stdin.write(frame(b"a", b"\xff" * 8))
@@ -581,7 +582,7 @@ def test_the_end_is_told_before_its_container_is_gone(tmp_path):
         assert entered.stdout.read(13) == frame(b"p", bytes(8))
         (relay,) = children_of(entered.pid)
         os.kill(relay, signal.SIGSTOP)
-        wait_for(lambda: is_stopped(entered.pid), what="nsenter, which stops with what it has started")
+        wait_for(lambda: Process.read(entered.pid).state == "T", what="nsenter, which stops with what it has started")
         gone.write_text("now\n")
         wait_for(lambda: not children_of(host), what="the end of the program")
         os.kill(entered.pid, signal.SIGCONT)

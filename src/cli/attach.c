@@ -128,8 +128,8 @@ static bool goes_on(Attached *attached, GError *cause, bool *ret_ended, GError *
                 *ret_ended = true;
                 return tell_end(attached, job, error);
         }
-        /* A server that has just started does not know the running jobs yet; a member that has just ended may
-         * still look as if it ran. */
+        /* A server that has just started does not know the running jobs yet. A member that has just ended is
+         * still shown as running. */
         if (!away && !(attached->shown && mute)) {
                 g_propagate_error(error, cause);
                 return false;

@@ -1,4 +1,4 @@
-/* News of a run (see run-news.h). */
+/* Changes of a run, as lines (see run-news.h). */
 #include "cli/run-news.h"
 
 #include <string.h>
@@ -13,14 +13,14 @@
 #include "cli/run-words.h"
 
 enum {
-        NODES_MAX = 1000,      /* steps of a run with more nodes are not shown one by one, */
-        COUNTS_MS = 10000,     /* but how many are in which state, at most this often */
-        GROUP_MIN = 3,         /* so many steps of one name whose results are earlier ones are one line */
-        WAIT_MS = 1000,        /* a step that waits for less is not said to */
-        WAIT_AGAIN_MS = 10000, /* ... and what it waits for is said at most this often */
+        NODES_MAX = 1000,      /* a run with more nodes is shown by the counts of their states */
+        COUNTS_MS = 10000,     /* the least time between two lines with counts */
+        GROUP_MIN = 3,         /* the least number of reused results of one step that share a line */
+        WAIT_MS = 1000,        /* a shorter wait of a step is not printed */
+        WAIT_AGAIN_MS = 10000, /* the least time between two lines about the wait of a step */
 };
 
-/* A step that waits, as its run says it ("waits"). */
+/* A step in the list "waits" of the run. */
 typedef struct {
         gint64 since, said; /* monotonic ms; said 0: not yet */
         char *kind;         /* what was printed, without numbers; or NULL */
@@ -36,7 +36,7 @@ struct RunNews {
         bool counts_held;   /* those that were seen last were not printed: it was too early */
         char *pauses;       /* as they were printed; or NULL */
         char *trouble;      /* the same */
-        size_t missed;      /* so many breakpoints without a pause were printed */
+        size_t missed;      /* number of missed breakpoints that were printed */
         bool drawn;         /* the last line of the terminal is the one of run_news_draw_waits */
 };
 
@@ -77,7 +77,7 @@ bool run_news_has_steps(const RunNews *news)
 
 /* ---- steps as they go ---- */
 
-/* Steps of one name whose results are earlier ones: many items of a loop. */
+/* Items of a loop that reuse earlier results. They share a line. */
 typedef struct {
         char *names, *what;
         guint steps;
@@ -140,7 +140,7 @@ static bool is_news(const RunNews *news, const json_t *node)
                g_strcmp0(run_step_word(node), g_hash_table_lookup(news->states, key)) != 0;
 }
 
-/* A job is queued for a moment, so this is printed by print_waits if it lasts. `group`: of steps that are printed together,
+/* Every job is queued for a moment: print_waits prints the steps that stay queued. `group`: steps that share a line,
  * of which this is one; or NULL. */
 static void note_step(RunNews *news, const json_t *node, Group *group)
 {
@@ -306,7 +306,7 @@ static Wait *find_wait(RunNews *news, const char *step)
         return wait;
 }
 
-/* "train: queued: its environment is being built", and again with another reason, though not all the time. */
+/* "train: queued: its environment is being built". Another reason is a new line, at most each WAIT_AGAIN_MS. */
 static void print_wait(const RunNews *news, Wait *wait, const json_t *one)
 {
         gint64 now = clock_monotonic_ms();
@@ -381,7 +381,7 @@ void run_news_erase_waits(RunNews *news)
 
 /* ---- the server ---- */
 
-/* It cannot store what happens, so nothing goes on. */
+/* The server cannot store changes, so no run goes on. */
 static void print_trouble(RunNews *news, const json_t *run)
 {
         g_autofree char *now = err_line(text_of(run, "trouble"));
@@ -428,7 +428,7 @@ static void print_missed(RunNews *news, const json_t *run)
         fflush(stdout);
 }
 
-/* When they have changed. */
+/* Prints the pauses if they have changed. */
 static void print_pauses(RunNews *news, const json_t *run, bool show)
 {
         g_autofree char *now = json_format(json_object_get(run, "pauses"));
@@ -442,7 +442,7 @@ static void print_pauses(RunNews *news, const json_t *run, bool show)
 
 /* ---- all of it ---- */
 
-/* What is known of the steps of a run: how many are in which state, and which of them wait. */
+/* A text that changes with the states of the steps: their counts, and the names of steps that wait. */
 static char *news_of(const json_t *run)
 {
         g_autofree char *counts = json_format(json_object_get(run, "nodes"));

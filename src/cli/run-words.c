@@ -1,4 +1,4 @@
-/* Words and lines about a run (see run-words.h). */
+/* States and lines of a run (see run-words.h). */
 #include "cli/run-words.h"
 
 #include <string.h>

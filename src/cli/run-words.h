@@ -1,4 +1,4 @@
-/* Words and lines about a run that several verbs print. */
+/* States and lines of a run that several verbs print. */
 #pragma once
 
 #include "cli/cli.h"
@@ -18,5 +18,5 @@ bool run_step_is_queued(const json_t *step);
 const char *run_step_word(const json_t *step);
 /* Its state; "paused" if it runs and waits at a breakpoint, since it needs its owner then. Borrowed from the run. */
 const char *run_state_word(const json_t *run);
-/* "3.2 s", between two times of a run or of a step; the caller's. NULL: it has not ended. */
+/* "3.2 s": the time from `from` to `to`, two keys of a run or of a step; the caller's. NULL: it has not ended. */
 char *run_took(const json_t *item, const char *from, const char *to);

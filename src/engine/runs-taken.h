@@ -22,7 +22,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunTaken, run_taken_free)
 /* The node takes the result of this entry, and gives back what it had. Borrowed. */
 const CacheTaken *run_taken_put(RunTaken *taken, guint32 node, const CacheEntry *found);
 void run_taken_remove(RunTaken *taken, guint32 node); /* `taken` may be NULL */
-/* The number of a node that has a result. A node without a number gets the next one; it is called when the node is stored. */
+/* The number of a node that has a result. A node without a number gets the next one. Call it
+ * when the node is stored. */
 gint64 run_taken_number(RunTaken *taken, guint32 node);
 /* NULL: none. `taken` may be NULL. */
 const CacheTaken *run_taken_find(const RunTaken *taken, guint32 node);

@@ -302,7 +302,7 @@ static int exit_code(const json_t *status)
         return -1;
 }
 
-/* The kubelet's word on a container that has ended, or has not begun. */
+/* The kubelet's message for a container that has ended, or has not started. */
 static const char container_gone[] = "container not found";
 
 static void take_status(KubeExec *exec, const char *data, gsize len)

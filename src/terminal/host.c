@@ -36,7 +36,7 @@ enum {
         INPUT_MAX = 16 << 10,
         STALL_MS = 10000, /* a watcher takes something within this time */
         KILL_MS = 10000,  /* from HUP to KILL */
-        FLUSH_MS = 5000,  /* for watchers to pass the end on, and to go */
+        FLUSH_MS = 5000,  /* for watchers to read the end and close */
         OUT_SIZE = TERMINAL_HEAD + PIECE,
         POSITION_BYTES = 8,
         STATUS_BYTES = 4,
@@ -50,7 +50,6 @@ typedef struct {
         bool attached; /* it has said from where */
         bool leaves;   /* it has detached, and gets the output before `until` */
         bool told_end;
-        bool closed;        /* nothing more is sent */
         uint64_t at, until; /* of the next byte of output for it */
         int64_t taken_ms;   /* when it last took something, or needed nothing */
         size_t in_len, out_at, out_len;
@@ -262,8 +261,8 @@ static void serve(Host *host, Watcher *watcher)
         }
         if (watcher->leaves)
                 drop(host, watcher);
-        else if (watcher->told_end && !watcher->closed)
-                watcher->closed = shutdown(watcher->fd, SHUT_WR) == 0;
+        else if (watcher->told_end)
+                (void)shutdown(watcher->fd, SHUT_WR); /* the relay then exits; repeating it has no effect */
 }
 
 static void send_to_all(Host *host)
@@ -535,8 +534,9 @@ static void keep_time(Host *host)
                 signal_session(host, SIGKILL);
 }
 
-/* Whoever else holds the terminal of a program that has ended writes for nobody. Watchers go by themselves when
- * they have passed the end on: the host may be the first process of a container, which takes all others with it. */
+/* True: the program has ended, and all watchers have read its output and closed, or FLUSH_MS is over. If the host is the
+ * first process of a container, its exit kills the relays, so it waits for them. Later output of other processes that
+ * hold the terminal is dropped. */
 static bool is_over(Host *host)
 {
         if (!host->gone)

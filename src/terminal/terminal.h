@@ -11,7 +11,8 @@
  *                       input: bytes     size: columns, rows (2 bytes each)
  *                       detach: nothing, and the last; the host sends what was shown until then, and closes
  *     host ─▶ watcher   position: of the first byte of output that follows (8 bytes)
- *                       output: bytes    end: the program's exit status (4 bytes), and the last
+ *                       output: bytes    end: the program's exit status (4 bytes), and the last;
+ *                       the host sends an end of file, and waits 5 s at most until the watcher closes
  *                       full: nothing, first and last: there are TERMINAL_WATCHERS already */
 #pragma once
 

@@ -165,8 +165,8 @@ class Node:
         run("mount", "--make-rshared", kubelet)
 
     def mount_cores(self):
-        """The kubelet counts as many cores as the tests of all workers need at once: they share the machine's by time, and
-        none waits until the pods of another have ended. It reads the topology of node0 and which CPUs are online."""
+        """Shows the kubelet CORES cores, so that pods of one test do not wait for those of another. The kubelet reads the
+        topology of node0 and the list of online CPUs. A kernel without node0 keeps its own count."""
         if not (NUMA / "node0/meminfo").exists():
             return
         node = self.plan.folder("numa/node0")

@@ -30,7 +30,7 @@ def connect(server, kube, rules=RULES, through=None):
 
 
 def wait_usable(server, cluster="prod", count=1):
-    """A job that no node could take would be refused, and what a job gets depends on the nodes that are known."""
+    """Waits for `count` usable nodes: without one a job is refused, and the cores of its members depend on their number."""
 
     def usable():
         return sum(node["usable"] for node in server.get(f"/v1/nodes?cluster={cluster}").json["items"]) >= count

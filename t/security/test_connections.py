@@ -101,7 +101,7 @@ def test_when_all_are_taken_those_with_few_get_one(make_server):
     with contextlib.ExitStack() as stack:
         first = hold(server, stack, b"", 40, "127.0.0.2")
         hold(server, stack, b"", 16, "127.0.0.3")  # an eighth is the Unix socket's
-        # Its threads accept side by side: one that is accepted after those that come now would be told 503.
+        # The server accepts with several threads: a connection that opens after the later ones would get 503.
         wait_for(lambda: connections(server) > 56, what="all of them, and the one that asks")
         for n in range(4, 9):
             assert ask(server, f"127.0.0.{n}")[0] == 200

@@ -159,23 +159,13 @@ static void on_taken(gsize len, void *arg)
         }
 }
 
-/* The program has ended, whatever became of the relay afterwards: both may be in a container that ends with it. */
-static bool knows_end(const Session *session)
-{
-        return session->kind == EXEC_TERMINAL && session->end_status >= 0;
-}
-
-/* The end of a terminal or of a connection, which has no exit status of its own. */
+/* The end of a terminal that was left, or of a connection: there is no exit status. */
 static bool relay_end(const Session *session, int status, json_t **ret, GError **error)
 {
         g_autofree char *why = g_utf8_make_valid(session->why->str, (gssize)session->why->len);
         bool terminal = session->kind == EXEC_TERMINAL;
 
         g_strchomp(why);
-        if (knows_end(session)) {
-                *ret = json_pack("{s:i}", "exit_code", session->end_status);
-                return true;
-        }
         if (session->full)
                 return err_set(error, ERR_CONFLICT,
                                "%d terminals are connected with the job already, and no more can be\n"
@@ -196,10 +186,13 @@ static void on_done(int status, const GError *error, void *arg)
         g_autoptr(json_t) end = NULL;
         g_autofree char *text = NULL;
 
-        if (knows_end(session))
+        if (session->end_status >= 0) {
+                /* The program's end counts. Its container may kill the relay, or close the connection. */
+                status = session->end_status;
                 error = NULL;
-        if (!error && session->kind != EXEC_COMMAND && !relay_end(session, status, &end, &own))
+        } else if (!error && session->kind != EXEC_COMMAND && !relay_end(session, status, &end, &own)) {
                 error = own;
+        }
         if (error)
                 end = json_pack("{s:{s:s, s:s}}", "error", "code", err_row(error)->word, "message",
                                 error->message);
